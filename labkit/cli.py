@@ -1,0 +1,189 @@
+"""The command line: every command ends in 0 (fine), 1 (the checked thing is wrong) or 2 (unusable input, said in one line).
+
+Never a traceback for what a person typed, and no command imports more than its own part. Ctrl-C ends with 130, a reader that closed the pipe
+with 141, both without a word.
+
+Not handled here: what the commands do. Each function below hands its arguments to the module that knows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import labkit
+from labkit.errors import LabkitError, UsageError
+
+INTERRUPTED, PIPE_CLOSED = 130, 141
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line and ends with 2; no option may be shortened, since scripts outlive shortcuts."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False, formatter_class=partial(argparse.HelpFormatter, max_help_position=30))
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{' '.join(message.split())} (see {self.prog} --help)")
+
+
+def count(text: str) -> int:
+    """A whole number that is not negative."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def folder(text: str) -> Path:
+    """A path that a file system can take."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no path")
+    return Path(text)
+
+
+def lab(arguments: argparse.Namespace) -> int:
+    from labkit import lab_server, workfolder
+
+    print(workfolder.fill(arguments.dir).text(), flush=True)
+    return lab_server.serve(arguments.dir, browser=not arguments.no_browser, port=arguments.port)
+
+
+def exercises(arguments: argparse.Namespace) -> int:
+    from labkit.checks import command
+
+    return command.exercises(as_json=arguments.json)
+
+
+def check(arguments: argparse.Namespace) -> int:
+    from labkit.checks import command
+
+    file = None if arguments.file is None else str(arguments.file)
+    return command.check(
+        arguments.id, file, as_json=arguments.json, engine=arguments.engine, database=arguments.database
+    )
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    from labkit.checks import command
+
+    return command.replay(arguments.token, None if arguments.file is None else str(arguments.file))
+
+
+def hint(arguments: argparse.Namespace) -> int:
+    from labkit.checks import command
+
+    return command.hint(arguments.id, arguments.level)
+
+
+def reset(arguments: argparse.Namespace) -> int:
+    from labkit import workfolder
+
+    print(workfolder.reset(arguments.id))
+    return 0
+
+
+def progress(arguments: argparse.Namespace) -> int:
+    from labkit import workfolder
+
+    print(workfolder.progress())
+    return 0
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    from labkit.demo import main as run
+
+    return run(kill_at=arguments.kill_at, seed=arguments.seed)
+
+
+def release(arguments: argparse.Namespace) -> int:
+    from labkit.classroom.release import command
+
+    return command(arguments.dir, arguments.out, check=arguments.check)
+
+
+def build() -> Parser:
+    """The parser with all commands; each `--help` ends with an example."""
+    parser = Parser(prog="labkit", description="Break agent workflows, see what happened, prove that it cannot happen any more.")
+    parser.add_argument("--version", action="version", version=f"labkit {labkit.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
+
+    def add(name: str, run: Command, text: str, example: str) -> Parser:
+        sub = commands.add_parser(name, help=text, description=text, epilog=f"example: {example}")
+        sub.set_defaults(run=run)
+        return sub
+
+    _add_learning(add)
+    _add_checking(add)
+    sub = add("release", release, "Make the learners' notebooks from the masters.", "labkit release solutions")
+    sub.add_argument("dir", type=folder, metavar="DIR", help="the folder of the masters")
+    sub.add_argument("--out", type=folder, metavar="DIR", help="where to write (default: `exercises` beside DIR)")
+    sub.add_argument("--check", action="store_true", help="write nothing; exit 1 when something would change")
+    return parser
+
+
+def _add_learning(add: Callable[[str, Command, str, str], Parser]) -> None:
+    sub = add("lab", lab, "Fill a work folder and open JupyterLab on the first notebook.", "labkit lab work")
+    sub.add_argument("dir", type=folder, nargs="?", default=Path("work"), metavar="DIR", help="default: work")
+    sub.add_argument("--no-browser", action="store_true", help="start the server only and print its address")
+    sub.add_argument("--port", type=count, default=8888, help="default: 8888, or the next free one")
+    sub = add("reset", reset, "Bring one notebook back; your version is kept beside it.", "labkit reset retry")
+    sub.add_argument("id", metavar="ID", help="an exercise, or a notebook's name")
+    add("progress", progress, "Show which exercises you have passed.", "labkit progress")
+    sub = add("demo", demo, "Kill a deployment, start it again, count the effects.", "labkit demo --kill-at 7")
+    sub.add_argument("--kill-at", type=count, metavar="N", help="the crossing at which the process is killed")
+    sub.add_argument("--seed", type=count, metavar="N", help="draws the crossing when none is given")
+
+
+def _add_checking(add: Callable[[str, Command, str, str], Parser]) -> None:
+    sub = add("exercises", exercises, "List the exercises.", "labkit exercises --json")
+    sub.add_argument("--json", action="store_true", help="as one JSON list")
+    sub = add("check", check, "Prove an answer against every crash point.", "labkit check retry answer.py")
+    sub.add_argument("id", metavar="ID", help="an exercise of `labkit exercises`")
+    sub.add_argument("file", type=folder, nargs="?", metavar="FILE", help="default: the notebook in the work folder")
+    sub.add_argument("--json", action="store_true", help="as one JSON object")
+    sub.add_argument("--engine", choices=("sweep", "interleave", "search", "kill"), help="only this way of looking")
+    sub.add_argument("--database", choices=("sqlite", "postgres"), help="only this database")
+    sub = add("replay", replay, "Run one failure again.", "labkit replay 'saga/sqlite:p1@7.after+crash' answer.py")
+    sub.add_argument("token", metavar="TOKEN", help="as a check printed it")
+    sub.add_argument("file", type=folder, nargs="?", metavar="FILE", help="default: the notebook in the work folder")
+    sub = add("hint", hint, "Show a hint: 1 is a nudge, 3 is nearly there.", "labkit hint retry 2")
+    sub.add_argument("id", metavar="ID", help="an exercise of `labkit exercises`")
+    sub.add_argument("level", type=count, nargs="?", default=1, metavar="LEVEL", help="default: 1")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        arguments = build().parse_args(argv)
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        return PIPE_CLOSED
+    except ModuleNotFoundError as error:
+        if (error.name or "labkit").partition(".")[0] == "labkit":
+            raise
+        return _complain(f"{error.name} is not installed here; in the checkout: python -m pip install '.[all]'")
+    except (LabkitError, OSError) as error:
+        return _complain(str(error))
+
+
+def _let_go_of_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain about the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _complain(message: str) -> int:
+    """Say it in one line on stderr; 2 is the exit code."""
+    print(f"labkit: {' '.join(message.split())}", file=sys.stderr)
+    return 2

@@ -1,0 +1,220 @@
+"""Several actors, of which exactly one moves: whoever holds the baton runs until its next crossing.
+
+Actors are threads, and the order in which they move is an input. An actor gives the baton up before each crossing; who gets it next is decided by a
+`choose` function that an order, or a search over orders, supplies. A sleeping actor wakes when nobody else can move (the clock jumps). An
+actor that meets a lock waits until some transaction has ended: on SQLite we see the refusal, on PostgreSQL the statement blocks inside the server
+and we ask `pg_blocking_pids`. When nobody can move any more, that is a deadlock and is said so. Nothing here depends on how fast a machine is.
+
+Not handled here: which orders are worth trying (see `interleave`).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+from labkit.clock import VirtualClock
+from labkit.database import BUSY_SECONDS
+from labkit.faults.fault import Crash
+from labkit.faults.sql_gate import LockWait
+
+READY, ASLEEP, LOCKED, BLOCKED, DONE = "ready", "asleep", "locked", "blocked", "done"
+LOOK_AGAIN = 0.001  # real seconds until we ask the server whether a statement that is not back waits for a lock
+
+
+class Server(Protocol):
+    """What the stage asks of a database whose statements block inside it."""
+
+    def blockers(self, backend: int) -> bool: ...
+
+    def cancel(self, backend: int) -> None: ...
+
+
+class Actor(LockWait):
+    """One process on the stage. `number` counts from 1; `left` says why it went before its code ended (hung, endless, deadlock)."""
+
+    def __init__(self, stage: Baton, number: int, body: Callable[[Actor], None]) -> None:
+        self.stage, self.number, self.body = stage, number, body
+        self.state = READY
+        self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
+        self.left = ""
+        self.go = threading.Semaphore(0)
+        self.came_back = threading.Semaphore(0)
+        self.backend: int | None = None  # the server process inside which our statement runs right now
+        self.moves = 0
+
+    # what a gate asks of its stage
+
+    def turn(self) -> None:
+        if self.stage.others_wait(self):
+            self.stage.hand_back(self, READY)
+
+    def sleep(self, seconds: float) -> None:
+        if self.stage.others_wait(self):
+            self.until = self.stage.clock.elapsed + max(0.0, seconds)
+            self.stage.hand_back(self, ASLEEP)
+        else:
+            self.stage.clock.sleep(seconds)
+
+    def leave(self, how: str) -> NoReturn:
+        self.left = how
+        self.stage.finish(self)
+        while True:  # this thread's code will never get further
+            threading.Event().wait()
+
+    # what a connection asks when it meets a lock
+
+    def retry(self) -> bool:
+        stage = self.stage
+        self.until = stage.clock.elapsed + BUSY_SECONDS
+        stage.hand_back(self, LOCKED)
+        return self.until > stage.clock.elapsed
+
+    def ended(self) -> None:
+        self.stage.unlock()
+
+    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
+        self.backend = backend
+        try:
+            return act()
+        finally:
+            self.stage.back_from_server(self)
+
+
+class Baton:
+    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next."""
+
+    def __init__(self, clock: VirtualClock, choose: Callable[[Sequence[Actor], Actor | None], Actor] | None = None, server: Server | None = None) -> None:
+        self.clock, self.server = clock, server
+        self._choose = choose or (lambda ready, current: current if current in ready else ready[0])
+        self.actors: list[Actor] = []
+        self._back = threading.Semaphore(0)
+        self._mutex = threading.Lock()
+        self.deadlock = ""
+
+    def add(self, body: Callable[[Actor], None]) -> Actor:
+        actor = Actor(self, len(self.actors) + 1, body)
+        self.actors.append(actor)
+        return actor
+
+    def run(self) -> None:
+        """Let the actors move until each has ended or can never move again."""
+        for actor in self.actors:
+            _threads.start(lambda actor=actor: self._play(actor))  # type: ignore[misc]
+        current: Actor | None = None
+        while True:
+            self._look_at_blocked()
+            ready = [a for a in self.actors if a.state == READY]
+            if ready:
+                current = self._choose(ready, current)
+                current.moves += 1
+                self._move(current)
+            elif not self._wake_somebody():
+                return
+
+    def _play(self, actor: Actor) -> None:
+        actor.go.acquire()
+        try:
+            actor.body(actor)
+        finally:
+            if not actor.left:
+                self.finish(actor)
+
+    def _move(self, actor: Actor) -> None:
+        """Hand the baton to an actor and wait until it comes back, or until the actor is stuck inside the server."""
+        actor.go.release()
+        while not self._back.acquire(timeout=LOOK_AGAIN if self.server else None):
+            backend = actor.backend
+            if backend is not None and self.server is not None and self.server.blockers(backend):
+                with self._mutex:
+                    if actor.backend is not None:
+                        actor.state = BLOCKED
+                        return
+
+    def hand_back(self, actor: Actor, state: str) -> None:
+        """Called by the actor that holds the baton: give it up and wait to get it again."""
+        actor.state = state
+        self._back.release()
+        actor.go.acquire()
+        actor.state = READY
+
+    def finish(self, actor: Actor) -> None:
+        actor.state = DONE
+        self._back.release()
+
+    def back_from_server(self, actor: Actor) -> None:
+        with self._mutex:
+            was_blocked, actor.backend = actor.state == BLOCKED, None
+            if was_blocked:
+                actor.state = READY
+        if was_blocked:
+            actor.came_back.release()
+            actor.go.acquire()
+
+    def others_wait(self, actor: Actor) -> bool:
+        return any(other.state != DONE for other in self.actors if other is not actor)
+
+    def unlock(self) -> None:
+        for actor in self.actors:
+            if actor.state == LOCKED:
+                actor.state = READY
+
+    def _look_at_blocked(self) -> None:
+        """After each move: who waited for a lock inside the server and is free now, comes back before anybody else moves."""
+        for actor in self.actors:
+            while actor.state == BLOCKED and self.server is not None:
+                backend = actor.backend
+                if backend is not None and self.server.blockers(backend):
+                    break
+                actor.came_back.acquire(timeout=LOOK_AGAIN)
+
+    def _wake_somebody(self) -> bool:
+        """Nobody is ready: let time pass for a sleeper or a waiter, or call it a deadlock. False when all is over."""
+        timed = [a for a in self.actors if a.state in (ASLEEP, LOCKED)]
+        if timed:
+            first = min(timed, key=lambda a: (a.until, a.number))
+            self.clock.sleep(first.until - self.clock.elapsed)
+            first.state = READY
+            return True
+        stuck = [a for a in self.actors if a.state == BLOCKED]
+        if not stuck or self.server is None:
+            return False
+        self.deadlock = " and ".join(f"p{a.number}" for a in stuck) + " wait for each other"
+        if stuck[-1].backend is not None:
+            self.server.cancel(stuck[-1].backend)
+        while stuck[-1].state == BLOCKED:
+            stuck[-1].came_back.acquire(timeout=LOOK_AGAIN)
+        return True
+
+
+class _Threads:
+    """Threads that are kept for the next job: starting one costs more than a run. An actor that never comes back keeps its thread."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._idle = 0
+        self._mutex = threading.Lock()
+
+    def start(self, job: Callable[[], None]) -> None:
+        with self._mutex:
+            if self._idle:
+                self._idle -= 1
+            else:
+                threading.Thread(target=self._work, daemon=True, name="labkit actor").start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            try:
+                job()
+            except Crash:  # a dead process's last words
+                pass
+            finally:
+                with self._mutex:
+                    self._idle += 1
+
+
+_threads = _Threads()

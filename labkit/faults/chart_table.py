@@ -1,0 +1,127 @@
+"""A table whose good and bad cells are told apart by sign, word and colour: what survives which trouble.
+
+Not handled here: finding out what survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from labkit.faults.paint import BASE_STYLE, GLYPHS, cells, clean, crop, element, escape, rule
+
+TICK = "\N{CHECK MARK}"
+SIGNS = {"holds": TICK, "broken": GLYPHS["broken"][0], "not_exercised": "?"}
+WORDS = {"holds": "holds", "broken": "broken", "not_exercised": "not exercised"}
+WIDTH = 98
+EDGE = "1px solid rgba(128,128,128,.3)"
+
+STYLE = BASE_STYLE + "".join(
+    [
+        rule(".lk table.lk-table", "border-collapse:collapse;margin:4px 0;font-size:13px;border:0;color:inherit"),
+        rule(
+            ".lk table.lk-table caption",
+            "caption-side:top;text-align:left;font-weight:600;font-size:14px;padding:0 0 4px;color:inherit",
+        ),
+        rule(
+            ".lk table.lk-table th,.lk table.lk-table td",
+            f"padding:5px 12px;text-align:left;vertical-align:top;border:0;border-bottom:{EDGE};background:none;"
+            "white-space:normal;max-width:22em;color:inherit",
+        ),
+        rule(".lk table.lk-table tr,.lk table.lk-table tr:hover", "background:none"),
+        rule(".lk table.lk-table b", "display:inline-block;width:1.25em"),
+        rule(".lk table.lk-table td.lk-holds", "background:rgba(79,154,93,.15)"),
+        rule(".lk table.lk-table td.lk-holds b", "color@green"),
+        rule(".lk table.lk-table td.lk-broken", "background:rgba(208,65,79,.17);font-weight:600"),
+        rule(".lk table.lk-table td.lk-broken b", "color@red"),
+        rule(".lk table.lk-table td.lk-not_exercised", "font-style:italic"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A cell with a verdict: holds, broken or not_exercised."""
+
+    verdict: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{SIGNS.get(self.verdict, '?')} {clean(self.text) or WORDS.get(self.verdict, self.verdict)}"
+
+
+def good(text: object = "") -> Mark:
+    """A cell that says: this is right."""
+    return Mark("holds", str(text))
+
+
+def bad(text: object = "") -> Mark:
+    """A cell that says: this is wrong."""
+    return Mark("broken", str(text))
+
+
+def unknown(text: object = "") -> Mark:
+    """A cell that says: nobody has seen it happen."""
+    return Mark("not_exercised", str(text))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headers; the first cell of a row names it."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str | Mark, ...], ...]
+    caption: str = ""
+
+    def __repr__(self) -> str:
+        grid = [[clean(cell) for cell in row] for row in (self.headers, *self.rows)]
+        count = max((len(row) for row in grid), default=0)
+        grid = [row + [""] * (count - len(row)) for row in grid]
+        wide = _widths(grid, count)
+        lines = ["  ".join(_padded(cell, w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in grid]
+        lines.insert(1, "  ".join("\u2500" * w for w in wide))
+        return "\n".join([clean(self.caption), *lines] if self.caption else lines)
+
+    def _repr_html_(self) -> str:
+        head = element("tr", "".join(element("th", escape(name), scope="col") for name in self.headers))
+        body = "".join(
+            element("tr", "".join(_cell(cell, index) for index, cell in enumerate(row))) for row in self.rows
+        )
+        caption = element("caption", escape(self.caption)) if self.caption else ""
+        inside = f"{caption}<thead>{head}</thead><tbody>{body}</tbody>"
+        table = element("table", inside, cls="lk-table")
+        return element("div", f"<style>{STYLE}</style>{element('div', table, cls='lk-scroll')}", cls="lk lk-chart")
+
+
+def table(headers: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> Table:
+    """A table. A cell is a `Mark` (see `good`, `bad`, `unknown`), a bool, a verdict's name, or anything with a text."""
+    return Table(tuple(str(h) for h in headers), tuple(tuple(_marked(cell) for cell in row) for row in rows), caption)
+
+
+def _marked(cell: object) -> str | Mark:
+    if isinstance(cell, Mark):
+        return cell
+    if isinstance(cell, bool):
+        return Mark("holds", "yes") if cell else Mark("broken", "no")
+    return Mark(cell) if isinstance(cell, str) and cell in WORDS else str(cell)
+
+
+def _cell(cell: str | Mark, index: int) -> str:
+    if isinstance(cell, Mark):
+        sign, _, text = str(cell).partition(" ")
+        verdict = cell.verdict if cell.verdict in WORDS else "not_exercised"
+        return element("td", f"{element('b', sign)}{escape(text)}", cls=f"lk-{verdict}")
+    return element("th", escape(cell), scope="row") if index == 0 else element("td", escape(cell))
+
+
+def _widths(grid: Sequence[Sequence[str]], count: int) -> list[int]:
+    """The widest cell of each column; where all together are too wide, the widest columns give way."""
+    wide = [max(1, *(cells(row[index]) for row in grid)) for index in range(count)]
+    while wide and sum(wide) + 2 * (count - 1) > WIDTH and max(wide) > 4:
+        wide[wide.index(max(wide))] -= 1
+    return wide
+
+
+def _padded(cell: str, wide: int) -> str:
+    shown = crop(cell, wide)
+    return shown + " " * (wide - cells(shown))

@@ -1,0 +1,125 @@
+"""The faults, and one table that says what a caller sees of each.
+
+A fault sits on one side of one crossing. `before` means that nothing has happened yet, `after` means that it has happened and the caller has not
+been told. What the caller sees is fixed by the boundary and the kind of fault (`RAISES`): a *definite* error when nothing happened and that is known,
+an *indefinite* one when the answer was lost and nobody can tell.
+
+Not handled here: carrying a fault out (see `gate`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import labkit.errors as errors
+
+# kind -> (sides on which it makes sense, number of seconds or bytes it takes)
+KINDS: dict[str, tuple[tuple[str, ...], int]] = {
+    "crash": (("before", "after"), 0),
+    "interrupt": (("before", "after"), 0),  # KeyboardInterrupt: somebody pressed Ctrl-C
+    "error": (("before",), 0),
+    "timeout": (("before", "after"), 0),
+    "late": (("before",), 1),
+    "hang": (("before",), 0),
+    "duplicate": (("before",), 0),
+    "delay": (("before", "after"), 1),
+    "pause": (("before", "after"), 1),
+    "torn": (("before",), 1),
+    "clock_step": (("before", "after"), 1),
+}
+
+TEXT = re.compile(r"([a-z_]+)(?:\(([A-Za-z0-9_.+-]+)\))?")
+
+
+class Crash(BaseException):
+    """The process is dead. Not an Exception: no `except Exception` may mistake it for a failure that the process lives to see."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong. `amount` is in seconds (`late`, `delay`, `pause`, `clock_step`) or bytes (`torn`); `error` may name the exception raised."""
+
+    kind: str
+    amount: float | None = None
+    raises: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise errors.UsageError(f"no such fault: {self.kind!r} (known: {', '.join(KINDS)})")
+        if (self.amount is not None) != bool(KINDS[self.kind][1]):
+            raise errors.UsageError(f"{self.kind} takes {'a number, as in ' + self.kind + '(30)' if KINDS[self.kind][1] else 'no number'}")
+        if self.raises and (self.kind != "error" or named_exception(self.raises) is None):
+            raise errors.UsageError(f"{self.kind}({self.raises}) is not a fault: only error(Name) with a known exception is")
+
+    def __str__(self) -> str:
+        inside = self.raises or ("" if self.amount is None else repr(self.amount).removesuffix(".0"))
+        return f"{self.kind}({inside})" if inside else self.kind
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """The inverse of `str`. Raises `UsageError` with the reason."""
+        match = TEXT.fullmatch(text)
+        if not match:
+            raise errors.UsageError(f"{text!r} is not a fault, such as crash, timeout or late(30)")
+        kind, inside = match.groups()
+        if inside is None:
+            return cls(kind)
+        if kind == "error":
+            return cls(kind, raises=inside)
+        try:
+            return cls(kind, amount=float(inside))
+        except ValueError:
+            raise errors.UsageError(f"{kind} takes a number, not {inside!r}") from None
+
+
+def named_exception(name: str) -> type[Exception] | None:
+    """An exception of Python or of labkit by its name, for faults that raise one."""
+    found = getattr(errors, name, None) or getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def _http(name: str) -> Callable[[str], Exception]:
+    def make(message: str) -> Exception:
+        import httpx  # only where somebody speaks HTTP
+
+        return getattr(httpx, name)(message)  # type: ignore[no-any-return]
+
+    return make
+
+
+def _psycopg(message: str) -> Exception:
+    import psycopg
+
+    return psycopg.OperationalError(message)
+
+
+# (boundary, kind) -> the error that a caller sees; sql errors are the driver's, so that SQLAlchemy wraps them as it would real ones
+RAISES: dict[tuple[str, str], Callable[[str], Exception]] = {
+    ("cloud", "error"): errors.TransientError,
+    ("cloud", "timeout"): errors.CallTimeout,
+    ("http", "error"): _http("ConnectError"),
+    ("http", "timeout"): _http("ReadTimeout"),
+    ("file", "error"): OSError,
+    ("file", "timeout"): OSError,
+    ("sqlite", "error"): sqlite3.OperationalError,
+    ("sqlite", "timeout"): sqlite3.OperationalError,
+    ("postgres", "error"): _psycopg,
+    ("postgres", "timeout"): _psycopg,
+}
+
+
+def exception_for(driver: str, fault: Fault, label: str, number: int) -> Exception:
+    """The exception that this fault raises at this boundary; the message names the call, so that a cause can be recognised."""
+    kind = "timeout" if fault.kind in ("timeout", "late") else "error"
+    message = f"{'no answer' if kind == 'timeout' else 'refused'}: {label} (call {number}, injected)"
+    named = named_exception(fault.raises) if fault.raises else None
+    if named is not None:
+        return named(message)
+    make = RAISES.get((driver, kind))
+    if make is None:
+        raise errors.UsageError(f"{fault} cannot happen at the boundary {driver!r}")
+    return make(message)

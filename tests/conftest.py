@@ -1,0 +1,61 @@
+"""Fixtures for all tests. PostgreSQL is not optional here: without one these tests fail, they do not skip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from labkit.clock import VirtualClock
+from labkit.database import open_engine
+from labkit.postgres import fresh_database
+from labkit.tables import create_tables, metadata
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """A clock that stands still until somebody sleeps."""
+    return VirtualClock()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a database of this test run's own."""
+    with fresh_database() as database:
+        yield database.url
+
+
+@pytest.fixture(scope="session")
+def postgres_engine(postgres_url: str) -> Iterator[Engine]:
+    """An engine on it, with the tables; the rows of other tests may be there, see `postgres`."""
+    engine = open_engine(postgres_url)
+    create_tables(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def postgres(postgres_engine: Engine) -> Engine:
+    """PostgreSQL with empty tables."""
+    with postgres_engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    return postgres_engine
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Engine]:
+    """A new SQLite file with empty tables."""
+    engine = open_engine(f"sqlite:///{tmp_path}/tasks.db")
+    create_tables(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Either database, with empty tables."""
+    chosen: Engine = request.getfixturevalue(request.param)
+    return chosen

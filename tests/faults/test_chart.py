@@ -1,0 +1,90 @@
+"""Histograms and tables: numbers are right, verdicts are readable without colour."""
+
+from __future__ import annotations
+
+import random
+from xml.etree import ElementTree
+
+from labkit.faults.chart import Histogram, bad, good, histogram, table, unknown
+from labkit.faults.paint import cells
+from tests.faults.boxes import overlaps
+
+
+def clients() -> Histogram:
+    """Two hundred clients that come back together, and not together."""
+    rng = random.Random(7)
+    return histogram(
+        {"no jitter": [2.0] * 200, "jitter": [rng.uniform(0, 4) for _ in range(200)]}, title="back", limit=50
+    )
+
+
+def drawing(made: Histogram) -> ElementTree.Element:
+    found = ElementTree.fromstring(made._repr_html_()).find(".//svg")
+    assert found is not None
+    return found
+
+
+def test_every_value_is_counted_once_on_one_scale() -> None:
+    """Both series keep their 200 clients, in the same bins."""
+    made = clients()
+    assert [sum(counts) for _, counts in made.series] == [200, 200]
+    assert len({len(counts) for _, counts in made.series}) == 1
+    assert made.step == 0.1
+
+
+def test_an_edge_belongs_to_the_bin_that_begins_there() -> None:
+    """Rounding in binary moves no value to its neighbour."""
+    made = histogram({"a": [index / 10 for index in range(11)]}, bins=11)
+    assert made.series == (("a", (1,) * 11),)
+
+
+def test_the_peak_is_said_in_words() -> None:
+    """How many at most, and when."""
+    assert repr(clients()).splitlines()[1] == "no jitter: 200 in all, at most 200 within 0.1 s, from 2 s on"
+
+
+def test_bars_over_the_limit_differ_and_texts_keep_apart() -> None:
+    """The line of the limit has its number, and a bar that passes it has another colour."""
+    root = drawing(clients())
+    assert [node.get("class") for node in root.iter("rect")].count("lk-over") == 1
+    assert [node.text for node in root.iter("text")].count("50") == 2
+    assert overlaps(root) == []
+
+
+def test_equal_data_gives_equal_bytes_and_labels_are_escaped() -> None:
+    """The same numbers, the same picture."""
+    assert clients()._repr_html_() == clients()._repr_html_()
+    assert "<b>" not in histogram({"<b>": [1.0]}, title="<i>")._repr_html_()
+
+
+def test_few_values_draw() -> None:
+    """No series, no values, one value and equal values are all fine."""
+    for data in ({}, {"a": []}, {"a": [3.0]}, {"a": [0.0, 0.0], "b": []}, {"a": [-2.0, 5.0]}):
+        made = histogram(data)
+        assert drawing(made) is not None
+        assert sum(sum(counts) for _, counts in made.series) == sum(map(len, data.values()))
+
+
+def test_table_cells_carry_sign_and_words() -> None:
+    """Marks, bools and names of verdicts are told apart without colour."""
+    made = table(
+        ["store", "crash", "torn"], [["memory", bad("all lost"), unknown()], ["sql", True, "holds"]], "survives"
+    )
+    assert repr(made).splitlines() == [
+        "survives",
+        "store   crash       torn",
+        "──────  ──────────  ───────────────",
+        "memory  ✕ all lost  ? not exercised",
+        "sql     ✓ yes       ✓ holds",
+    ]
+    root = ElementTree.fromstring(made._repr_html_())
+    assert [node.get("class") for node in root.iter("td")] == ["lk-broken", "lk-not_exercised", "lk-holds", "lk-holds"]
+    assert root.findtext(".//caption") == "survives"
+
+
+def test_table_text_is_narrow_and_html_escaped() -> None:
+    """Long cells are cropped in the text; markup in cells stays text."""
+    made = table(["a" * 80, "b"], [["<script>", good("<b>" + "x" * 200)]])
+    assert max(map(cells, repr(made).splitlines())) < 100
+    assert {"script"}.isdisjoint(node.tag for node in ElementTree.fromstring(made._repr_html_()).iter())
+    assert made._repr_html_() == made._repr_html_()

@@ -1,0 +1,307 @@
+"""The picture of a trace: lanes, faults, effects and folds, nothing that overlaps, nothing that escapes."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from labkit.faults.paint import cells
+from labkit.faults.picture import svg, text
+from labkit.faults.picture_fold import Fold, fold
+from labkit.faults.picture_layout import lay_out
+from labkit.faults.picture_story import read
+from labkit.faults.trace import Line, Trace
+from tests.faults.boxes import boxes, overlaps
+
+
+class Story:
+    """Writes traces by hand."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.time = 0.0
+        self.count: dict[str, int] = {}
+
+    def start(self, process: str, label: str = "runs") -> None:
+        self.count[process] = 0
+        self.lines.append(Line("start", process, self.time, label=label))
+
+    def before(self, process: str, boundary: str, label: str, fault: str = "") -> None:
+        self.count[process] += 1
+        self.lines.append(Line("cross", process, self.time, self.count[process], "before", boundary, label, fault))
+
+    def after(self, process: str, boundary: str, label: str, fault: str = "") -> None:
+        self.lines.append(Line("cross", process, self.time, self.count[process], "after", boundary, label, fault))
+
+    def effect(self, process: str, label: str, key: str) -> None:
+        self.lines.append(Line("effect", process, self.time, self.count.get(process, 0), label=label, text=key))
+
+    def call(
+        self, process: str, boundary: str, label: str, *, effect: str = "", fault: str = "", takes: float = 0
+    ) -> None:
+        self.before(process, boundary, label)
+        self.time += takes
+        if effect:
+            self.effect(process, label, effect)
+        self.after(process, boundary, label, fault)
+
+    def write(self, process: str) -> None:
+        for label in ("BEGIN IMMEDIATE", "UPDATE tasks", "COMMIT"):
+            self.call(process, "sql", label)
+
+    def end(self, process: str, how: str, more: str = "") -> None:
+        self.lines.append(Line("end", process, self.time, label=how, text=more))
+
+    def trace(self, token: str, *broken: tuple[str, str]) -> Trace:
+        return Trace(token, tuple(self.lines)).with_broken(broken)
+
+
+DEPLOY = "deploy_container shop"
+
+
+def reboot(key: str = "None") -> Trace:
+    """A deployment that dies after its effect and before its record, and starts over."""
+    story = Story()
+    story.start("p1")
+    story.write("p1")
+    story.call("p1", "cloud", DEPLOY, effect=f"key={key}", fault="crash", takes=480)
+    story.end("p1", "crashed")
+    story.start("p2", "restarted")
+    story.call("p2", "cloud", DEPLOY, effect=f"key={key}" + (" again" if key != "None" else ""), takes=480)
+    story.write("p2")
+    story.end("p2", "returned", "returned 'shop completed'")
+    broken = [("one container", "two containers run")] if key == "None" else []
+    return story.trace("idempotency/sqlite:p1@4.after+crash", *broken)
+
+
+def two_callers() -> Trace:
+    """Two processes whose calls interleave."""
+    story = Story()
+    story.start("p1")
+    story.start("p2")
+    story.before("p1", "cloud", "charge ada")
+    story.effect("p1", "charge ada", "key=None")
+    story.call("p2", "cloud", "charge ada", effect="key=None")
+    story.before("p2", "sql", "UPDATE tasks")
+    story.after("p1", "cloud", "charge ada")
+    story.after("p2", "sql", "UPDATE tasks")
+    story.end("p1", "raised", "raised StaleTask: another write came between, read the task again")
+    story.end("p2", "returned")
+    return story.trace("idempotency.two/sqlite:order=112212")
+
+
+def retried() -> Trace:
+    """Every kind of fault, sleeps, and an effect that lands late."""
+    story = Story()
+    story.start("p1")
+    story.before("p1", "cloud", "charge ada", "error")
+    story.call("p1", "clock", "sleep 1", takes=1)
+    story.call("p1", "cloud", "charge ada", effect="key=order-17", fault="timeout", takes=30)
+    story.before("p1", "cloud", "charge ada", "late(5)")
+    story.call("p1", "clock", "sleep 4", takes=4)
+    story.effect("p1", "charge ada", "key=order-17 again")
+    story.before("p1", "http", "POST /hook", "delay(2.5)")
+    story.time += 2.5
+    story.after("p1", "http", "POST /hook")
+    story.before("p1", "cloud", "send_mail ada", "duplicate")
+    story.effect("p1", "send_mail ada", "key=None")
+    story.effect("p1", "send_mail ada", "key=None")
+    story.after("p1", "cloud", "send_mail ada")
+    story.before("p1", "file", "fsync tasks.json", "torn(3)")
+    story.end("p1", "crashed")
+    return story.trace("retry/memory:p1@3.after+timeout")
+
+
+def long() -> Trace:
+    """A run of 120 calls that dies, and its successor that is answered from the ledger."""
+    story = Story()
+    story.start("p1")
+    for index in range(60):
+        story.call("p1", "cloud", f"clean_logs web-{index}", effect=f"key=clean-{index}", takes=3)
+        story.call("p1", "sql", "UPDATE tasks")
+    story.call("p1", "cloud", DEPLOY, effect="key=None", fault="crash")
+    story.end("p1", "crashed")
+    story.start("p2")
+    for index in range(60):
+        story.call("p2", "cloud", f"clean_logs web-{index}", effect=f"key=clean-{index} again", takes=3)
+    story.end("p2", "returned")
+    return story.trace("capstone/sqlite:p1@121.after+crash")
+
+
+def hostile() -> Trace:
+    """Labels that try to be markup, or are hard to set."""
+    story = Story()
+    story.start("<b>p1</b>", "<img src=x onerror=alert(1)>")
+    story.call("<b>p1</b>", "sql", "<script>alert('x')</script>", effect="key=<i>&\x00\u202e\ud800")
+    story.call("<b>p1</b>", "odd<", "]]></text></svg><script> \N{PARTY POPPER}" + "without_a_break" * 9)
+    story.lines.append(Line("surprise", "<b>p1</b>", label="a kind of the future"))
+    story.end("<b>p1</b>", "raised", "</style><script>")
+    return story.trace("x:<script>", ("<script>", "</div><script>"))
+
+
+TRACES = {f.__name__: f() for f in (reboot, two_callers, retried, long, hostile)}
+every_trace = pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
+
+
+def parsed(trace: Trace) -> ElementTree.Element:
+    return ElementTree.fromstring(svg(trace))
+
+
+def drawing(trace: Trace) -> ElementTree.Element:
+    found = parsed(trace).find(".//svg[@role='img']")
+    assert found is not None
+    return found
+
+
+@every_trace
+def test_equal_traces_give_equal_bytes(trace: Trace) -> None:
+    """A trace that went to JSON and back draws the same picture."""
+    if "\ud800" not in str(trace):
+        again = Trace.from_jsonl(trace.to_jsonl())
+        assert svg(again) == svg(trace)
+        assert text(again) == text(trace)
+    assert svg(trace).encode() == svg(trace).encode()
+
+
+@every_trace
+def test_nothing_in_a_trace_becomes_markup(trace: Trace) -> None:
+    """The fragment is well formed, has no scripts and no ids, whatever the labels say."""
+    root = parsed(trace)
+    assert {"script", "img", "i"}.isdisjoint(node.tag for node in root.iter())
+    assert not [node for node in root.iter() if "id" in node.attrib]
+
+
+@every_trace
+def test_no_two_texts_overlap(trace: Trace) -> None:
+    """Every line of text has its place, also in a wide font, and lies inside the picture."""
+    root = drawing(trace)
+    assert overlaps(root) == []
+    right, bottom = map(float, root.get("viewBox", "").split()[2:])
+    assert [box for box in boxes(root) if box[1] < 0 or box[3] > right or box[4] > bottom] == []
+
+
+@every_trace
+def test_each_lane_is_straight_and_the_cloud_is_last(trace: Trace) -> None:
+    """The names of the lanes stand under each other, in the order of their starts, the cloud below them."""
+    names = [node for node in drawing(trace).iter("text") if node.get("class") == "lk-name"]
+    assert [node.text for node in names] == [*trace.processes, "cloud"]
+    assert len({node.get("x") for node in names}) == 1
+    assert [float(node.get("y", "")) for node in names] == sorted(float(node.get("y", "")) for node in names)
+
+
+@every_trace
+def test_the_picture_describes_itself(trace: Trace) -> None:
+    """A title and a description are there for whoever does not see it."""
+    root = drawing(trace)
+    assert [child.tag for child in root][:2] == ["title", "desc"]
+    assert "Processes: " in (root.findtext("desc") or "")
+
+
+@every_trace
+def test_the_text_is_narrow_and_says_the_same(trace: Trace) -> None:
+    """No row reaches a hundred cells, and every fault, end and invariant is in both pictures."""
+    shown, seen = text(trace), "".join(parsed(trace).itertext())
+    assert max(map(cells, shown.splitlines())) < 100
+    for line in trace.lines:
+        for word in (line.fault, line.label if line.kind in ("end", "broken") else ""):
+            assert word in shown
+            assert word in seen
+
+
+def test_effect_done_record_lost_is_written_at_the_crash() -> None:
+    """The point of the first lesson is said in words, in both pictures."""
+    trace = reboot()
+    said = [node.text for node in drawing(trace).iter("text")]
+    place = said.index("crash")
+    assert said[place : place + 3] == ["crash", "effect done,", "record lost"]
+    assert "crash after the call: effect done, record lost" in text(trace)
+    assert "done 2 times" in said
+
+
+def test_a_recorded_effect_is_not_called_lost() -> None:
+    """A crash after the commit of a write loses nothing."""
+    story = Story()
+    story.start("p1")
+    story.call("p1", "cloud", DEPLOY, effect="key=None")
+    story.call("p1", "sql", "BEGIN")
+    story.call("p1", "sql", "UPDATE tasks")
+    story.call("p1", "sql", "COMMIT", fault="crash")
+    story.end("p1", "crashed")
+    assert "record lost" not in text(story.trace("t"))
+
+
+@pytest.mark.parametrize("label", ["BEGIN", "UPDATE tasks"])
+def test_an_uncommitted_record_is_lost(label: str) -> None:
+    """A crash before the commit loses the record, however far the transaction came."""
+    story = Story()
+    story.start("p1")
+    story.call("p1", "cloud", DEPLOY, effect="key=None")
+    for each in ("BEGIN", "UPDATE tasks", "COMMIT"):
+        story.call("p1", "sql", each, fault="crash" if each == label else "")
+        if each == label:
+            break
+    story.end("p1", "crashed")
+    assert "effect done, record lost" in text(story.trace("t"))
+
+
+def test_an_answer_from_the_ledger_is_hollow() -> None:
+    """A repeated key changes nothing, and looks like it."""
+    root = drawing(reboot(key="shop"))
+    assert [node.get("class") for node in root.iter("circle") if node.get("r") == "9"] == ["lk-done", "lk-ring"]
+    assert "again, nothing new" in text(reboot(key="shop"))
+
+
+def test_a_dead_process_has_no_line_behind_its_death() -> None:
+    """The lane ends at the cross; the restarted process begins to its right."""
+    layout = lay_out(read(reboot()))
+    y = layout.lanes["p1"].y
+    lines = [
+        n
+        for n in drawing(reboot()).iter("line")
+        if n.get("class") == "lk-life" and float(n.get("y1", "")) == round(y, 1)
+    ]
+    cross = next(n for n in drawing(reboot()).iter("path") if n.get("class") == "lk-dead")
+    died = float(re.findall(r"[\d.]+", cross.get("transform", ""))[0])
+    assert max(float(n.get("x2", "")) for n in lines) <= died
+    assert (
+        next(s for s in layout.spots if getattr(s.item, "starts", None) and s.item.starts[0].process == "p2").x > died
+    )
+
+
+def test_interleaved_calls_stretch() -> None:
+    """A call that others interrupt reaches from its first gate to its last."""
+    bodies = [float(n.get("width", "")) for n in drawing(two_callers()).iter("rect") if "lk-body" in n.get("class", "")]
+    assert len(bodies) == 3
+    assert sum(wide > 40 for wide in bodies) == 2
+
+
+def test_a_long_run_is_folded_and_counts_what_it_leaves_out() -> None:
+    """Shown calls and folded calls are all calls; faults, starts and ends are never folded."""
+    story = read(long())
+    items = fold(story)
+    folds = [item for item in items if isinstance(item, Fold)]
+    assert folds
+    assert len(items) < 50
+    shown = sum(bool(item.before) for item in items if not isinstance(item, Fold))
+    assert shown + sum(sum(item.calls.values()) for item in folds) == story.calls
+    assert not [column for item in folds for column in item.columns if column.faults or column.starts or column.end]
+    assert re.search(r"… \d+ calls …", "".join(drawing(long()).itertext()))
+
+
+def test_a_short_run_is_shown_whole() -> None:
+    """Up to forty calls nothing is left out."""
+    assert not any(isinstance(item, Fold) for item in fold(read(reboot())))
+
+
+def test_time_is_written_where_it_changes() -> None:
+    """The axis holds each instant once."""
+    small = [n.text for n in drawing(reboot()).iter("text") if n.get("class") == "lk-small"]
+    assert [said for said in small if said and said.endswith((" s", " min"))] == ["0 s", "8 min", "16 min"]
+
+
+def test_an_empty_trace_draws() -> None:
+    """A run in which nothing happened is a picture all the same."""
+    assert "nothing" in text(Trace("nothing"))
+    assert drawing(Trace("nothing")) is not None

@@ -1,0 +1,191 @@
+"""The work folder: what a learner changed stays, whatever comes from outside."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import material, workfolder
+from labkit.errors import UsageError
+
+LESSON, RETRY = "notebooks/00-start-here.ipynb", "exercises/11-state/retry.ipynb"
+
+
+def notebook(text, id=None):
+    about = {"labkit": {"id": id, "role": "solution", "schema": 1}} if id else {}
+    return json.dumps({"cells": [{"cell_type": "code", "source": text, "metadata": about}], "metadata": {}, "nbformat": 4})
+
+
+class Place:
+    """A checkout with two notebooks, and a work folder beside it."""
+
+    def __init__(self, top):
+        self.originals, self.work = top / "checkout", top / "work"
+        self.original(LESSON, notebook("lesson 1"))
+        self.original(RETRY, notebook("retry 1", "retry"))
+        (self.originals / "exercises" / "manifest.json").write_text("{}")
+        (self.originals / "pyproject.toml").touch()
+
+    def original(self, name, text):
+        (self.originals / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.originals / name).write_text(text)
+
+    def read(self, name):
+        return (self.work / name).read_text()
+
+    def change(self, name, text):
+        (self.work / name).write_text(text)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(material, "PACKAGE", tmp_path / "checkout" / "labkit")
+    return Place(tmp_path)
+
+
+def test_first_fill_copies_all_but_the_manifest(place):
+    """Lessons and exercises are copied under their own paths; the graders' manifest stays at home."""
+    assert workfolder.fill(place.work).did == {LESSON: "copied", RETRY: "copied"}
+    assert sorted(path.name for path in place.work.rglob("*.*")) == [
+        ".labkit",
+        "00-start-here.ipynb",
+        "copied.json",
+        "retry.ipynb",
+    ]
+
+
+def test_second_fill_does_nothing(place):
+    """Nothing is written when nothing is new."""
+    workfolder.fill(place.work)
+    assert workfolder.fill(place.work).did == {LESSON: "same", RETRY: "same"}
+
+
+def test_untouched_file_is_updated(place):
+    """A newer original replaces a copy that nobody changed."""
+    workfolder.fill(place.work)
+    place.original(RETRY, notebook("retry 2", "retry"))
+    assert workfolder.fill(place.work).names("updated") == [RETRY]
+    assert place.read(RETRY) == notebook("retry 2", "retry")
+
+
+def test_a_notebook_that_was_only_run_is_untouched(place):
+    """Outputs, counts and what an editor notes in metadata are no change: the newer original still comes."""
+    workfolder.fill(place.work)
+    ran = json.loads(place.read(RETRY)) | {"metadata": {"language_info": {"version": "3"}}}
+    ran["cells"][0] |= {"outputs": [{"output_type": "stream"}], "execution_count": 1, "source": ["ret", "ry 1"]}
+    place.change(RETRY, json.dumps(ran))
+    assert workfolder.fill(place.work).names("same") == [LESSON, RETRY]
+    place.original(RETRY, notebook("retry 2", "retry"))
+    assert workfolder.fill(place.work).names("updated") == [RETRY]
+
+
+def test_changed_file_is_kept_and_said_so(place):
+    """A learner's version outlives a newer original, which is announced once, with the way to get it."""
+    workfolder.fill(place.work)
+    place.change(RETRY, "mine")
+    assert workfolder.fill(place.work).names("kept") == []
+    place.original(RETRY, notebook("retry 2", "retry"))
+    text = workfolder.fill(place.work).text()
+    assert f"kept as you changed it: {RETRY} (for the newer one: labkit reset retry)" in text
+    assert place.read(RETRY) == "mine"
+    assert workfolder.fill(place.work).names("kept") == []
+
+
+@pytest.mark.parametrize("damage", [None, "", "{", "[]", '{"x": 1}', '{"exercises/11-state/retry.ipynb": 1}'])
+def test_lost_memory_overwrites_nothing(place, damage):
+    """With the memory gone or damaged a file that differs from the original counts as the learner's."""
+    workfolder.fill(place.work)
+    place.change(RETRY, "mine")
+    memory = place.work / ".labkit" / "copied.json"
+    memory.unlink() if damage is None else memory.write_text(damage)
+    assert workfolder.fill(place.work).names("kept") == [RETRY]
+    assert place.read(RETRY) == "mine"
+
+
+def test_deleted_file_comes_back(place):
+    """A copy that is gone is copied again."""
+    workfolder.fill(place.work)
+    (place.work / RETRY).unlink()
+    assert workfolder.fill(place.work).names("copied") == [RETRY]
+
+
+def test_reset_keeps_the_old_versions_beside(place):
+    """`reset` brings the original back and never loses what was there, however often."""
+    workfolder.fill(place.work)
+    for number in (1, 2):
+        place.change(RETRY, f"mine {number}")
+        assert f"retry.yours-{number}.ipynb" in workfolder.reset("retry", place.work)
+        assert place.read(RETRY) == notebook("retry 1", "retry")
+    assert [place.read(f"exercises/11-state/retry.yours-{number}.ipynb") for number in (1, 2)] == ["mine 1", "mine 2"]
+    assert "nothing to bring back" in workfolder.reset("retry", place.work)
+    assert workfolder.fill(place.work).names("same") == [LESSON, RETRY]
+
+
+def test_reset_finds_a_lesson_by_its_name(place):
+    """A lesson that was changed comes back by its file name."""
+    workfolder.fill(place.work)
+    place.change(LESSON, "mine")
+    workfolder.reset("00-start-here", place.work / "notebooks")
+    assert place.read(LESSON) == notebook("lesson 1")
+
+
+def test_reset_of_what_is_not_there(place):
+    """An unknown id names the known ones; without a work folder there is nothing to reset."""
+    with pytest.raises(UsageError, match="no work folder"):
+        workfolder.reset("retry", place.originals)
+    workfolder.fill(place.work)
+    with pytest.raises(UsageError, match="there are retry"):
+        workfolder.reset("../retry", place.work)
+
+
+def test_passed_exercises_are_remembered(place):
+    """What was passed is known from anywhere in the work folder, and from the folder that holds it."""
+    workfolder.fill(place.work)
+    assert workfolder.passed(["retry"], place.work / "exercises" / "11-state") == ["retry"]
+    assert workfolder.passed(["lease", "../../odd"], place.work) == ["lease", "retry"]
+    assert workfolder.passed(start=place.work.parent) == ["lease", "retry"]
+    assert "1 of 1 exercises passed" in workfolder.progress(place.work)
+
+
+def test_outside_of_a_work_folder_nothing_is_remembered(place):
+    """A check in any other folder leaves no trace there."""
+    assert workfolder.passed(["retry"], place.originals) == []
+    assert "0 of 1 exercises passed" in workfolder.progress(place.originals)
+    assert not (place.originals / ".labkit").exists()
+
+
+def test_odd_folders_are_refused(place, tmp_path):
+    """A file, and the folder of the originals itself, are no work folders."""
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", place.originals):
+        with pytest.raises(UsageError):
+            workfolder.fill(folder)
+
+
+STEPS = st.lists(st.sampled_from(["fill", "edit", "release", "delete", "forget"]), max_size=12)
+
+
+@given(STEPS)
+def test_no_edit_is_ever_lost(tmp_path_factory, steps):
+    """Over any order of edits, newer originals and fills: after a fill the file is the learner's last version or an original."""
+    top = tmp_path_factory.mktemp("place")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(material, "PACKAGE", top / "checkout" / "labkit")
+        place, mine = Place(top), None
+        workfolder.fill(place.work)
+        for number, step in enumerate(steps):
+            if step == "fill":
+                workfolder.fill(place.work)
+            elif step == "edit":
+                mine = f"mine {number}"
+                place.change(RETRY, mine)
+            elif step == "release":
+                place.original(RETRY, notebook(f"retry {number}", "retry"))
+            elif step == "delete":
+                mine = None
+                (place.work / RETRY).unlink(missing_ok=True)
+            else:
+                (place.work / ".labkit" / "copied.json").unlink(missing_ok=True)
+            if mine is not None:
+                assert place.read(RETRY) == mine
