@@ -41,6 +41,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def counts(text: str) -> list[int]:
+    """Several whole numbers, separated by commas."""
+    return [count(part) for part in text.split(",")]
+
+
 def folder(text: str) -> Path:
     """A path that a file system can take."""
     if not text or "\0" in text:
@@ -99,7 +104,7 @@ def progress(arguments: argparse.Namespace) -> int:
 def demo(arguments: argparse.Namespace) -> int:
     from labkit.demo import main as run
 
-    return run(kill_at=arguments.kill_at, seed=arguments.seed)
+    return run(kill_at=arguments.kill_at, seed=arguments.seed, naive=arguments.naive)
 
 
 def release(arguments: argparse.Namespace) -> int:
@@ -136,9 +141,10 @@ def _add_learning(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub = add("reset", reset, "Bring one notebook back; your version is kept beside it.", "labkit reset retry")
     sub.add_argument("id", metavar="ID", help="an exercise, or a notebook's name")
     add("progress", progress, "Show which exercises you have passed.", "labkit progress")
-    sub = add("demo", demo, "Kill a deployment, start it again, count the effects.", "labkit demo --kill-at 7")
-    sub.add_argument("--kill-at", type=count, metavar="N", help="the crossing at which the process is killed")
-    sub.add_argument("--seed", type=count, metavar="N", help="draws the crossing when none is given")
+    sub = add("demo", demo, "Kill a deployment, start it again, count the effects.", "labkit demo --kill-at 86")
+    sub.add_argument("--kill-at", type=counts, metavar="N[,N...]", help="the place at which the process is killed, then the next one, ...")
+    sub.add_argument("--seed", type=count, metavar="N", help="draws the place when none is given")
+    sub.add_argument("--naive", action="store_true", help="deploy without keys and without a record of finished steps")
 
 
 def _add_checking(add: Callable[[str, Command, str, str], Parser]) -> None:

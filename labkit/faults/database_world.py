@@ -172,6 +172,7 @@ class PostgresWorld:
             engine = open_engine(url)
             tables.metadata.create_all(engine)
             engine.dispose()
+            self.put_back({})  # whoever used this database before left nothing
         self.moved()
 
     def engine(self, gate: Gate, locks: LockWait) -> Engine:

@@ -161,6 +161,10 @@ class Process:
 
         return httpx.Client(transport=Wire(), base_url="http://world")
 
+    def note(self, label: str, text: str = "") -> None:
+        """Write something into the record of the run; it is no call and no fault can sit on it."""
+        self.gate.tell("note", label, text)
+
     def end(self) -> None:
         """Give back what the process held."""
         self.gate.close()

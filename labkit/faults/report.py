@@ -56,7 +56,9 @@ class Report:
     def _repr_html_(self) -> str:
         from html import escape
 
-        drawn = self.trace._repr_html_() if self.trace is not None else ""
+        from labkit.faults.picture import svg
+
+        drawn = svg(self.trace) if self.trace is not None else ""
         return f"<p><b>{escape(self.verdict)}</b> {escape(self.scenario.name)}: {escape(self.covered)}</p>{drawn}"
 
     def strip(self) -> list[tuple[str, str, str]]:

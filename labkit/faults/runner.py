@@ -132,6 +132,7 @@ class Runner:
             seconds=self.world.clock.elapsed,
             unreached=tuple(str(i) for i in schedule.injections if i not in struck),
             moved=tuple(str(i) for g in generations for i in g.moved),
+            notes=tuple(Call(x.process, "note", x.label, x.time, x.text) for g in generations for x in g.lines if x.kind == "note"),
             deadlock="; ".join(g.deadlock for g in generations if g.deadlock),
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from labkit.cloud import Effect, resources
@@ -35,7 +35,7 @@ class End:
     """What the world shows when everything has ended. Plain data: it goes to JSON and back.
 
     `tasks` are the tasks by id as they are stored, `calls` all calls but SQL of the processes of the last run, `seconds` the virtual time
-    that passed. `unreached` and `moved` are the places of faults that were not reached, or where something else stood.
+    that passed. `notes` is what the processes told the record (see `Process.note`). `unreached` and `moved` are the places of faults that were not reached, or where something else stood.
     """
 
     token: str
@@ -49,6 +49,24 @@ class End:
     unreached: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     deadlock: str = ""
+    notes: tuple[Call, ...] = ()
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> End:
+        """The inverse of `to_data`."""
+        made = {
+            "outcomes": tuple(Outcome(**o) for o in data["outcomes"]),
+            "effects": tuple(Effect(**e) for e in data["effects"]),
+            "calls": tuple(Call(**c) for c in data["calls"]),
+            "notes": tuple(Call(**c) for c in data["notes"]),
+            "unreached": tuple(data["unreached"]),
+            "moved": tuple(data["moved"]),
+        }
+        return cls(**{**data, **made})
 
     def count(self, name: str, target: str | None = None) -> int:
         """How many effects of this name changed something."""

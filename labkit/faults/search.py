@@ -8,7 +8,7 @@ Not handled here: proof. A search that finds nothing has tried what it says it t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from labkit.faults.fault import KINDS, Fault
@@ -34,8 +34,10 @@ def schedules(processes: int, crossings: int, faults: Sequence[str], at_most: in
     return st.builds(Schedule, several, turns)
 
 
-def search_runs(runner: Runner, *, examples: int = 200, faults: Sequence[str] = FAULTS, at_most: int = 3) -> tuple[int, End | None]:
-    """Try `examples` schedules. Returns (how many ran, the end of the smallest that broke an invariant or None)."""
+def search_runs(
+    runner: Runner, *, examples: int = 200, faults: Sequence[str] = FAULTS, at_most: int = 3, seen: Callable[[End], None] = lambda end: None
+) -> tuple[int, End | None]:
+    """Try `examples` schedules, and tell `seen` of the end of each. Returns (how many ran, the end of the smallest that broke an invariant or None)."""
     import hypothesis
     from hypothesis import HealthCheck, Phase, given, settings
 
@@ -54,6 +56,7 @@ def search_runs(runner: Runner, *, examples: int = 200, faults: Sequence[str] = 
         nonlocal ran, worst
         ran += 1
         found, _ = runner.replay(schedule)
+        seen(found)
         if runner.scenario.why_broken(found):
             worst = found
             raise InvariantBroken(found.token)

@@ -10,7 +10,7 @@ Not handled here: several actors at once (see `interleave`), and judging (see `r
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from labkit.faults.fault import Fault
@@ -50,10 +50,17 @@ class Closure:
         return f"{self.crash_points} crash points, {len(self.states)} distinct states, {self.runs} runs, {how}"
 
 
-def sweep_runs(runner: Runner, faults: Sequence[str] = ("crash",), closure: Closure | None = None, *, most_runs: int = MOST_RUNS) -> Iterator[tuple[End, str]]:
+def sweep_runs(
+    runner: Runner,
+    faults: Sequence[str] = ("crash",),
+    closure: Closure | None = None,
+    *,
+    most_runs: int = MOST_RUNS,
+    left: Callable[[End], None] = lambda end: None,
+) -> Iterator[tuple[End, str]]:
     """Yield (end, key of the state it went on from) of each run that came to an end; fill `closure` with what was covered.
 
-    `faults` strike in the first process; restarted ones only crash.
+    `faults` strike in the first process; restarted ones only crash. `left` is told of each new state that a crash left, before anybody goes on from it.
     """
     done = closure if closure is not None else Closure()
     first = State(_key_at(runner, runner.start), Schedule(), runner.start, 0)
@@ -81,10 +88,13 @@ def sweep_runs(runner: Runner, faults: Sequence[str] = ("crash",), closure: Clos
                 if not _died(run):
                     yield runner.end(schedule, [run]), state.key
                 if run.needs_restart:
-                    left = _remember(runner, done, schedule, state, waiting)
+                    known = len(done.states)
+                    key = _remember(runner, done, schedule, state, waiting)
                     if kind == "crash":
                         done.crash_points += 1
-                        done.reached.append((state.key, str(runner.token(schedule)), left))
+                        done.reached.append((state.key, str(runner.token(schedule)), key))
+                    if len(done.states) > known:
+                        left(runner.end(schedule, [run]))
 
 
 def _at(place: Line, process: int, kind: str) -> Injection | None:

@@ -25,6 +25,7 @@ class Line:
     - `start`: a process begins (`label` says in which role)
     - `cross`: a boundary is crossed: `number` counts the calls of the process from 1, `side` is before or after
     - `effect`: the outside world changed (`label` is the call, `text` its key) or answered from its ledger (`text` ends with "again")
+    - `note`: what a process told the record (`label`, `text`)
     - `end`: how the process ended (`label` is returned, raised, crashed, hung or endless; `text` says more)
     - `broken`: an invariant that does not hold at the end (`label` is its name, `text` says why)
     """
@@ -87,10 +88,11 @@ class Trace:
     def __str__(self) -> str:
         return "\n".join([self.token, *map(str, self.lines)])
 
-    def _repr_html_(self) -> str:
-        from labkit.faults.picture import svg  # the picture is loaded only where somebody looks
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        """The picture, and the same in plain text for viewers that show no HTML."""
+        from labkit.faults import picture  # loaded only where somebody looks
 
-        return svg(self)
+        return {"text/plain": picture.text(self), "text/html": picture.svg(self)}
 
 
 def rename_ids(lines: Iterable[Line]) -> Iterator[Line]:

@@ -181,10 +181,14 @@ def _kept(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _relative(instant: str, now: datetime) -> str:
-    """An instant as seconds from now: the same state a minute later is the same state."""
+    """An instant as seconds from now: the same state a minute later is the same state.
+
+    Of a past one only that it is past: an age that grows while a broken program is restarted again and again would never let its states close.
+    """
     when = datetime.fromisoformat(instant)
     aware = when if when.tzinfo else when.replace(tzinfo=STORY_BEGINS.tzinfo)
-    return f"{(aware - now).total_seconds():+g}s"
+    seconds = (aware - now).total_seconds()
+    return f"{seconds:+g}s" if seconds > 0 else "past"
 
 
 Invariant = Callable[[Any], "str | None"]

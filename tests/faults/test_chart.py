@@ -59,7 +59,8 @@ def test_equal_data_gives_equal_bytes_and_labels_are_escaped() -> None:
 
 def test_few_values_draw() -> None:
     """No series, no values, one value and equal values are all fine."""
-    for data in ({}, {"a": []}, {"a": [3.0]}, {"a": [0.0, 0.0], "b": []}, {"a": [-2.0, 5.0]}):
+    few: list[dict[str, list[float]]] = [{}, {"a": []}, {"a": [3.0]}, {"a": [0.0, 0.0], "b": []}, {"a": [-2.0, 5.0]}]
+    for data in few:
         made = histogram(data)
         assert drawing(made) is not None
         assert sum(sum(counts) for _, counts in made.series) == sum(map(len, data.values()))

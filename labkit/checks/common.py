@@ -1,0 +1,89 @@
+"""What the exercises share: how a body calls the answer, and the properties that hold for every answer.
+
+A crash, KeyboardInterrupt or any other BaseException that is not an Exception goes through an answer untouched. Every process ends. These two are asked of every
+exercise, whatever else it asks.
+
+Not handled here: what only one exercise asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from labkit.checks.exercise import Finding, Property, Seen
+from labkit.faults.process import Outcome, Process
+from labkit.task import Task, TaskState
+
+Find = Callable[[Seen, dict[str, Any]], Finding | None]
+
+
+def interrupted(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "interrupted" and not seen.end.unreached
+
+
+def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    if not interrupted(seen, facts):
+        return None
+    first = seen.end.outcomes[0]
+    if first.how == "raised" and first.error["type"] == "KeyboardInterrupt":
+        return None
+    return Finding(
+        f"somebody pressed Ctrl-C, and the process {first}: KeyboardInterrupt did not come through",
+        "catches BaseException: a crash or Ctrl-C is turned into something else",
+    )
+
+
+def _ends(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    stuck = [o for o in seen.end.outcomes if o.how in ("endless", "hung")]
+    if stuck:
+        return Finding(f"{stuck[0].process} calls out again and again and never ends", "never ends")
+    return Finding(seen.end.deadlock, "deadlock") if seen.end.deadlock else None
+
+
+def crash_rule(*cases: str) -> Property:
+    """A crash or Ctrl-C goes through untouched."""
+    return Property("lets a crash through", "a crash or KeyboardInterrupt goes through untouched", _untouched, cases, interrupted)
+
+
+def ends() -> Property:
+    """No process goes on for ever."""
+    return Property("ends", "every call ends", _ends)
+
+
+def raised(outcome: Outcome, *types: str) -> bool:
+    """Whether the process ended with one of these errors, or one derived from it."""
+    return outcome.how == "raised" and any(name in outcome.error["bases"] for name in types)
+
+
+def body(name: str, call: Callable[[Any, Process], Any]) -> Callable[[Any], list[Callable[[Process], Any]]]:
+    """A `Case.build` with one body: `call(function, process)`, the function being the answer's `name`, fresh in each process."""
+    return bodies(name, call)
+
+
+def bodies(name: str, *calls: Callable[[Any, Process], Any]) -> Callable[[Any], list[Callable[[Process], Any]]]:
+    """The same with several bodies that run at once."""
+
+    def build(answer: Any) -> list[Callable[[Process], Any]]:
+        return [_played(answer, name, call) for call in calls]
+
+    return build
+
+
+def _played(answer: Any, name: str, call: Callable[[Any, Process], Any]) -> Callable[[Process], Any]:
+    return lambda process: call(answer.fresh()[name], process)
+
+
+def with_task(state: str = "pending", **fields: Any) -> Callable[[Process], Any]:
+    """A `setup` that stores the task t1, which asks for `shop`, in this state."""
+    return lambda process: process.store.save(Task("t1", "shop", TaskState(state), **fields))
+
+
+def same_task(value: Any, stored: dict[str, Any] | None) -> str | None:
+    """Why a returned value is not the stored task, or None."""
+    if not isinstance(value, dict) or value.get("type") != "Task":
+        return f"it returned {value!r}, not the stored task"
+    if stored is None:
+        return "it returned a task that is not stored"
+    differing = [name for name in ("id", "state", "result", "error", "version") if value[name] != stored[name]]
+    return f"the returned task has another {differing[0]} than the stored one ({value[differing[0]]!r}, not {stored[differing[0]]!r})" if differing else None

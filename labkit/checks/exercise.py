@@ -1,0 +1,123 @@
+"""What an exercise is: a signature, cases to run it in, properties that must hold, and words for whoever is stuck.
+
+Three parts that need not share a process. The *workload* is the cases, as data. The *host* runs them with the answer in a child. The *judge* holds what the host saw
+(`Seen`, plain data) against the properties. A property says what it claims, what would break it, and when it was exercised at all.
+
+Not handled here: any single exercise (one module each).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit.faults.scenario import Body, End, Scenario
+
+SQL = ("sqlite", "postgres")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why a property is broken by one run. `diagnosis` names the misconception, in a few words that a student can look up."""
+
+    message: str
+    diagnosis: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to run an answer.
+
+    `build(answer)` gives the bodies that run at once and what a restarted process runs; `answer` gives the learner's names, fresh in each process.
+    `engine` is once (each of `schedules`), sweep (each of `faults` at every crossing, then the closure) or interleave (every order of the bodies).
+    `databases` empty means that no database is involved. `facts` is what the judge must know.
+    """
+
+    name: str
+    build: Callable[[Answer], Sequence[Body]]
+    setup: Body = lambda process: None
+    engine: str = "once"
+    schedules: tuple[str, ...] = ("none",)
+    faults: tuple[str, ...] = ("crash", "interrupt")
+    preemptions: int = 2
+    databases: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def scenario(self, exercise: str, answer: Answer) -> Scenario:
+        bodies = tuple(self.build(answer))
+        return Scenario(f"{exercise}.{self.name}", bodies if len(bodies) > 1 else bodies[0], setup=self.setup)
+
+
+class Answer:
+    """The learner's names. Each process executes the source anew, so that nothing survives in a global. Made by `answer.load`."""
+
+    def __init__(self, execute: Callable[[], dict[str, Any]]) -> None:
+        self._execute = execute
+
+    def fresh(self) -> dict[str, Any]:
+        """The names of the answer, as a new process sees them."""
+        return self._execute()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run that the host saw: its case, its end, and the kind of run.
+
+    `end` is the end of everything, `left` what a crash left before anybody went on, `interrupted` what Ctrl-C led to.
+    """
+
+    case: str
+    kind: str
+    end: End
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that must hold. `find` looks at one run; `exercised` says whether a run put it to the test (default: any run of its cases)."""
+
+    name: str
+    claim: str
+    find: Callable[[Seen, dict[str, Any]], Finding | None]
+    cases: tuple[str, ...] = ()  # empty: all
+    exercised: Callable[[Seen, dict[str, Any]], bool] = lambda seen, facts: seen.kind == "end"
+
+    def looks_at(self, case: str) -> bool:
+        return not self.cases or case in self.cases
+
+
+@dataclass(frozen=True)
+class WrongTurn:
+    """A common wrong turn, shown after passing: what people write, and what it costs them."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise. `signatures` maps each required name to its parameters. `hints` go from a nudge to nearly there."""
+
+    id: str
+    title: str
+    chapter: int
+    origin: str  # C: from the chapters, +: beyond them
+    minutes: int
+    difficulty: int  # 1 to 5
+    points: int
+    signatures: dict[str, Sequence[str]]
+    cases: tuple[Case, ...]
+    properties: tuple[Property, ...]
+    hints: tuple[str, ...]
+    wrong_turns: tuple[WrongTurn, ...] = ()
+    real_systems: str = ""
+
+    def case(self, name: str) -> Case:
+        return next(case for case in self.cases if case.name == name)
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        return tuple(d for d in SQL if any(d in case.databases for case in self.cases))
+
+    def __repr__(self) -> str:
+        return f"<Exercise {self.id}: {len(self.cases)} cases, {len(self.properties)} properties>"

@@ -1,0 +1,150 @@
+"""The host: runs an answer through the cases of its exercise, in a child with limits, and says what it saw.
+
+It judges nothing. Every end goes out as one line of plain data; before each case the host says which it begins, so that whoever listens knows where a silent
+child got stuck. What the answer prints is kept up to a limit and changes no verdict.
+
+Not handled here: listening (see `run`), and judging (see `judge`).
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit.checks import registry
+from labkit.checks.answer import Forbidden, load
+from labkit.checks.exercise import Answer, Case
+from labkit.errors import UsageError
+from labkit.faults.interleave import Orders, interleave_runs
+from labkit.faults.nursery import Report
+from labkit.faults.runner import Runner
+from labkit.faults.scenario import End
+from labkit.faults.schedule import Schedule
+from labkit.faults.search import search_runs
+from labkit.faults.sweep import Closure, sweep_runs
+from labkit.faults.world import World
+
+MOST_OUTPUT = 10_000  # characters that an answer may print before we stop listening
+MEMORY = 4 << 30  # bytes
+CPU = 120  # seconds
+FILE = 256 << 20  # bytes
+MOST_RUNS = 600  # in one sweep of one case
+
+
+class Capped(io.TextIOBase):
+    """Keeps the first characters that are written to it."""
+
+    def __init__(self, most: int) -> None:
+        self._left, self._parts = most, list[str]()
+
+    def write(self, text: str, /) -> int:
+        if self._left > 0:
+            self._parts.append(text[: self._left])
+            self._left -= len(text)
+        return len(text)
+
+    def getvalue(self) -> str:
+        return "".join(self._parts) + ("\n... (more was printed)" if self._left < 0 else "")
+
+
+def limit_resources() -> None:
+    """Keep a wild answer from taking the machine with it, where the platform can."""
+    try:
+        import resource
+    except ImportError:  # the wall clock of whoever listens is the limit then
+        return
+    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_FSIZE, FILE)):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+@contextmanager
+def quiet(output: Capped) -> Iterator[None]:
+    before = sys.stdout, sys.stderr
+    sys.stdout = sys.stderr = output  # type: ignore[assignment]  # enough of a text stream for print
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def serve(report: Report, *, exercise: str, source: str, database: str, url: str, engine: str, folder: str) -> None:
+    """In the child: load the answer and run the cases that belong to `database` ("" for those without one)."""
+    limit_resources()
+    output = Capped(MOST_OUTPUT)
+    asked = registry.find(exercise)
+    with quiet(output):
+        try:
+            answer = load(source, asked)
+        except Forbidden as error:
+            return report({"forbidden": str(error)})
+        except UsageError as error:
+            return report({"unusable": str(error)})
+        report({"loaded": exercise})
+        for case in asked.cases:
+            if (database in case.databases) if database else not case.databases:
+                _run(report, asked.id, case, answer, database, url, engine, Path(folder))
+    report({"finished": database, "output": output.getvalue()})
+
+
+def _run(report: Report, exercise: str, case: Case, answer: Answer, database: str, url: str, engine: str, folder: Path) -> None:
+    report({"case": case.name, "database": database})
+    with World(kind_of(case, database), folder=_new_folder(folder, case.name), url=url) as world:
+        runner = Runner(case.scenario(exercise, answer), world)
+        covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
+    report({"covered": case.name, **covered})
+
+
+def kind_of(case: Case, database: str) -> str:
+    """The kind of world for a case: several actors need a file that can make one of them wait, one alone is faster in memory."""
+    return database if database == "postgres" else "sqlite" if case.engine == "interleave" else "memory"
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[str, Any]:
+    """Run one case with one engine; returns what was covered."""
+
+    def tell(kind: str, end: End) -> None:
+        report({"seen": kind, "case": case.name, "end": end.to_data()})
+
+    if engine == "sweep":
+        closure = Closure()
+        for end, _ in sweep_runs(runner, case.faults, closure, most_runs=MOST_RUNS, left=lambda left: tell("left", left)):
+            tell("interrupted" if "+interrupt" in end.token else "end", end)
+        return {"crash_points": closure.crash_points, "states": len(closure.states), "runs": closure.runs, "closed": closure.closed}
+    if engine == "interleave":
+        orders = Orders()
+        for end, _ in interleave_runs(runner, preemptions=case.preemptions, orders=orders):
+            tell("end", end)
+        return {"orders": orders.runs, "runs": orders.runs, "closed": orders.closed, "preemptions": orders.preemptions}
+    if engine == "search":
+        ran, _ = search_runs(runner, examples=100, seen=lambda end: tell("end", end))
+        return {"runs": ran, "closed": True}
+    for text in case.schedules:
+        end, _ = runner.replay(Schedule.parse(text))
+        tell("interrupted" if "+interrupt" in text else "end", end)
+    return {"runs": len(case.schedules), "closed": True}
+
+
+def replay(report: Report, *, exercise: str, source: str, case: str, schedule: str, database: str, url: str, folder: str) -> None:
+    """In the child: run one schedule of one case and report its trace."""
+    limit_resources()
+    asked = registry.find(exercise)
+    with quiet(Capped(MOST_OUTPUT)):
+        try:
+            answer = load(source, asked)
+        except (Forbidden, UsageError) as error:
+            return report({"unusable": str(error)})
+        report({"loaded": exercise})
+        with World(database, folder=Path(folder), url=url) as world:
+            end, trace = Runner(asked.case(case).scenario(exercise, answer), world).replay(Schedule.parse(schedule))
+    report({"trace": trace.to_jsonl(), "end": end.to_data()})

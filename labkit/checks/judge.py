@@ -1,0 +1,139 @@
+"""The judge: plain data in, verdict out.
+
+For each property the simplest run that breaks it is kept, with its token. A property that no run put to the test is `not_exercised`, and so is the
+exercise then: silence is not success. The judge never runs the answer and never asks it anything.
+
+Not handled here: how the runs came about (see `host`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from labkit.checks.exercise import Exercise, Finding, Seen
+
+HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not_exercised"
+NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one property. `token` replays the simplest run that breaks it."""
+
+    name: str
+    verdict: str
+    message: str = ""
+    token: str = ""
+    diagnosis: str = ""
+    claim: str = ""
+
+
+@dataclass
+class Jury:
+    """Listens to the runs one by one and remembers, per property, the simplest that breaks it."""
+
+    exercise: Exercise
+    worst: dict[str, tuple[tuple[int, int, int], Finding, str]] = field(default_factory=dict)
+    exercised: set[str] = field(default_factory=set)
+    heard: int = 0
+
+    def hear(self, seen: Seen) -> None:
+        """Hold one run against every property that looks at its case."""
+        self.heard += 1
+        facts = self.exercise.case(seen.case).facts
+        for prop in self.exercise.properties:
+            if not prop.looks_at(seen.case):
+                continue
+            if prop.exercised(seen, facts):
+                self.exercised.add(prop.name)
+            found = prop.find(seen, facts)
+            if found is not None:
+                self._keep(prop.name, found, seen.end.token)
+
+    def stuck(self, case: str, token: str = "") -> None:
+        """The answer was silent for too long in this case."""
+        self._keep("ends", Finding(f"the answer never ends (case {case})", "never ends"), token)
+
+    def _keep(self, name: str, found: Finding, token: str) -> None:
+        simplicity = (token.count("+"), token.count("x"), len(token))
+        if name not in self.worst or simplicity < self.worst[name][0]:
+            self.worst[name] = (simplicity, found, token)
+
+    @property
+    def broken(self) -> bool:
+        return bool(self.worst)
+
+    def verdicts(self) -> list[Judged]:
+        made = []
+        for prop in self.exercise.properties:
+            if prop.name in self.worst:
+                _, found, token = self.worst[prop.name]
+                made.append(Judged(prop.name, BROKEN, found.message, token, found.diagnosis, prop.claim))
+            elif prop.name in self.exercised:
+                made.append(Judged(prop.name, HOLDS, claim=prop.claim))
+            else:
+                made.append(Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim))
+        if "ends" in self.worst and all(prop.name != "ends" for prop in self.exercise.properties):
+            _, found, token = self.worst["ends"]
+            made.append(Judged("ends", BROKEN, found.message, token, found.diagnosis))
+        return made
+
+
+def overall(judged: Sequence[Judged]) -> str:
+    """The verdict on the whole: broken if anything is, else not_exercised if anything is, else holds."""
+    verdicts = {one.verdict for one in judged}
+    return BROKEN if BROKEN in verdicts else NOT_EXERCISED if NOT_EXERCISED in verdicts or not verdicts else HOLDS
+
+
+@dataclass
+class Covered:
+    """What the host's runs covered, added up over cases and databases."""
+
+    crash_points: int = 0
+    states: int = 0
+    runs: int = 0
+    orders: int = 0
+    preemptions: int = 0
+    closed: bool = True
+
+    def add(self, said: dict[str, Any]) -> None:
+        for name in ("crash_points", "states", "runs", "orders"):
+            setattr(self, name, getattr(self, name) + said.get(name, 0))
+        self.preemptions = max(self.preemptions, said.get("preemptions", 0))
+        self.closed = self.closed and said.get("closed", True)
+
+    def line(self, databases: Iterable[str], broken: int) -> str:
+        """The certificate: what was tried, whether all of it, and where."""
+        parts = []
+        if self.crash_points:
+            parts.append(f"{self.crash_points} crash points x {self.states} distinct states, {'closed' if self.closed else 'capped'}")
+        if self.orders:
+            parts.append(f"{self.orders} orders within {self.preemptions} preemptions")
+        parts.append(f"{self.runs} schedules")
+        where = ", ".join(databases)
+        parts += [where] if where else []
+        return "; ".join([*parts, f"{broken} broken" if broken else "none broken"])
+
+
+@dataclass
+class CheckReport:
+    """All that a check found out, as plain data."""
+
+    exercise: str
+    verdict: str
+    properties: list[Judged] = field(default_factory=list)
+    certificate: str = ""
+    schedules: int = 0
+    databases: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    message: str = ""  # why there is no verdict on the properties, or what could not be exercised
+    output: str = ""  # what the answer printed
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def first_broken(self) -> Judged | None:
+        return next((one for one in self.properties if one.verdict == BROKEN), None)

@@ -1,0 +1,213 @@
+"""From an answer to a report: start the host in a child, listen, judge.
+
+The child comes from a warm parent, so a check costs no start of Python. It is listened to with limits of real time: one that does not finish loading is unusable,
+one that falls silent in a case never ends. PostgreSQL databases are made and dropped on this side, so a killed child leaves none behind.
+
+Not handled here: printing (see `command` and `lab`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labkit.checks import registry
+from labkit.checks.answer import Forbidden, NotAttempted, look
+from labkit.checks.exercise import SQL, Exercise, Seen
+from labkit.checks.host import kind_of
+from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Covered, Judged, Jury, overall
+from labkit.clock import SystemClock
+from labkit.errors import PostgresUnavailable, UsageError
+from labkit.faults.nursery import Nursery
+from labkit.faults.scenario import End
+from labkit.faults.schedule import Token
+from labkit.faults.trace import Trace
+from labkit.faults.world import FAST_DISK
+
+STALL = 5.0  # real seconds of silence after which an answer "does not finish loading" or "never ends"
+TOTAL = 60.0  # real seconds for one database
+ENGINES = ("sweep", "interleave", "search")
+NURSERY = Nursery(["labkit.checks.host", "labkit.checks.warm"])
+
+
+@dataclass
+class _Listening:
+    """What was heard of one exercise so far."""
+
+    exercise: Exercise
+    jury: Jury
+    covered: Covered = field(default_factory=Covered)
+    unusable: str = ""
+    forbidden: str = ""
+    output: str = ""
+    case: str = ""
+    last_token: str = ""
+
+
+def run_check(exercise: str, source: str, *, databases: tuple[str, ...] = SQL, engine: str = "", nursery: Nursery = NURSERY) -> CheckReport:
+    """Check an answer. `databases` are those to use where the exercise needs one. Raises `UsageError` only for an unknown exercise."""
+    clock = SystemClock()
+    began = clock.monotonic()
+    asked = registry.find(exercise)
+    report = _check(asked, source, databases, engine, nursery)
+    report.seconds = round(clock.monotonic() - began, 3)
+    return report
+
+
+def _check(asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery) -> CheckReport:
+    try:
+        look(source, asked)
+    except NotAttempted as error:
+        return CheckReport(asked.id, NOT_ATTEMPTED, message=str(error))
+    except Forbidden as error:
+        return _forbidden(asked, str(error))
+    except UsageError as error:
+        return CheckReport(asked.id, UNUSABLE, message=str(error))
+    heard = _Listening(asked, Jury(asked))
+    used: list[str] = []
+    missing = ""
+    for database in _rounds(asked, databases):
+        try:
+            with place(database) as (url, folder):
+                listen(heard, nursery, source, database, url, engine, folder)
+        except PostgresUnavailable as error:
+            missing = f"not exercised on postgres: {error}"
+            continue
+        used += [database] if database else []
+        if heard.unusable or heard.forbidden or heard.jury.broken:
+            break
+    return _conclude(asked, heard, used, missing)
+
+
+def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
+    """The databases to run on, one after the other; "" for the cases that need none."""
+    none = [""] if any(not case.databases for case in asked.cases) else []
+    return none + [d for d in asked.databases if d in databases]
+
+
+@contextmanager
+def place(database: str) -> Iterator[tuple[str, Path]]:
+    """A folder, and for postgres a database, that are gone afterwards whatever happened to the child."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="labkit-check-", dir=FAST_DISK if FAST_DISK.is_dir() else None))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        url = ""
+        if database == "postgres":
+            from labkit.postgres import FreshDatabase
+
+            url = stack.enter_context(FreshDatabase()).url
+        yield url, folder
+
+
+def listen(heard: _Listening, nursery: Nursery, source: str, database: str, url: str, engine: str, folder: Path) -> None:
+    """Run the host once and let the jury hear what it says."""
+    job = {"exercise": heard.exercise.id, "source": source, "database": database, "url": url, "engine": engine, "folder": str(folder)}
+    child = nursery.start("labkit.checks.host:serve", **job)
+    loaded = False
+    try:
+        for said in child.reports(STALL, TOTAL):
+            loaded = loaded or "loaded" in said
+            _take(heard, said)
+    except TimeoutError:
+        if loaded:
+            heard.jury.stuck(heard.case, heard.last_token)
+        else:
+            heard.unusable = f"the answer does not finish loading (more than {STALL:g} s)"
+    finally:
+        child.kill()
+        status = child.wait()
+    if status != 0 and not (heard.unusable or heard.forbidden or heard.jury.broken):
+        _died(heard, status, loaded)
+
+
+def _take(heard: _Listening, said: dict[str, Any]) -> None:
+    match said:
+        case {"seen": kind, "case": case, "end": end}:
+            made = End.from_data(end)
+            heard.last_token = made.token
+            heard.jury.hear(Seen(case, kind, made))
+        case {"case": case}:
+            heard.case = case
+        case {"covered": _}:
+            heard.covered.add(said)
+        case {"forbidden": why}:
+            heard.forbidden = why
+        case {"unusable": why}:
+            heard.unusable = why
+        case {"finished": _, "output": output}:
+            heard.output = output
+        case {"failed": why}:
+            heard.jury._keep("ends", _crash_finding(heard.case, str(why)), heard.last_token)
+
+
+def _crash_finding(case: str, why: str) -> Any:
+    from labkit.checks.exercise import Finding
+
+    return Finding(f"the run of case {case} broke off: {why.strip().splitlines()[-1][:200]}", "breaks the process it runs in")
+
+
+def _died(heard: _Listening, status: int, loaded: bool) -> None:
+    """The child ended by itself, in the middle: the answer ended the process, or used up what it may."""
+    if loaded:
+        heard.jury._keep("ends", _crash_finding(heard.case, f"the process ended with status {status}"), heard.last_token)
+    else:
+        heard.unusable = f"the answer ends the process while it loads (status {status})"
+
+
+def _conclude(asked: Exercise, heard: _Listening, used: list[str], missing: str) -> CheckReport:
+    if heard.unusable:
+        return CheckReport(asked.id, UNUSABLE, message=heard.unusable)
+    if heard.forbidden:
+        return _forbidden(asked, heard.forbidden)
+    judged = heard.jury.verdicts()
+    broken = sum(one.verdict == BROKEN for one in judged)
+    certificate = heard.covered.line(used, broken)
+    return CheckReport(asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=missing, output=heard.output)
+
+
+def _forbidden(asked: Exercise, why: str) -> CheckReport:
+    return CheckReport(asked.id, BROKEN, [Judged("own work", BROKEN, why, "", "imports the solution instead of writing it")], "not run")
+
+
+def run_replay(token: str, source: str, *, nursery: Nursery = NURSERY) -> Trace:
+    """The trace of one token with this answer. Raises `UsageError` when the token or the answer cannot be used."""
+    asked = Token.parse(token)
+    exercise, _, case = asked.scenario.partition(".")
+    found = registry.find(exercise)
+    known = {one.name: one for one in found.cases}
+    if case not in known:
+        raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
+    try:
+        look(source, found)
+    except (NotAttempted, Forbidden) as error:
+        raise UsageError(str(error)) from None
+    world = asked.database if asked.database in ("memory", "sqlite", "postgres") else kind_of(known[case], asked.database)
+    with place(world) as (url, folder):
+        job = {"exercise": exercise, "source": source, "case": case, "schedule": str(asked.schedule), "database": world, "url": url, "folder": str(folder)}
+        return _replayed(found, nursery, job)
+
+
+def _replayed(asked: Exercise, nursery: Nursery, job: dict[str, Any]) -> Trace:
+    child = nursery.start("labkit.checks.host:replay", **job)
+    said: dict[str, Any] = {}
+    try:
+        for said in child.reports(STALL, TOTAL):
+            if "unusable" in said:
+                raise UsageError(said["unusable"])
+    except TimeoutError:
+        raise UsageError("the replay never ends") from None
+    finally:
+        child.kill()
+        child.wait()
+    if "trace" not in said:
+        raise UsageError(f"the replay broke off: {str(said.get('failed', 'the process ended')).strip().splitlines()[-1][:200]}")
+    end = End.from_data(said["end"])
+    facts = asked.case(job["case"]).facts
+    kind = "interrupted" if "+interrupt" in job["schedule"] else "end"
+    found = [(prop.name, prop.find(Seen(job["case"], kind, end), facts)) for prop in asked.properties if prop.looks_at(job["case"])]
+    return Trace.from_jsonl(said["trace"]).with_broken((name, finding.message) for name, finding in found if finding)

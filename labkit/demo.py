@@ -1,0 +1,146 @@
+"""`labkit demo`: a deployment is really killed, a new process takes over, and what happened is read from the ledger.
+
+Each process is a child of its own and dies by SIGKILL at the place that was asked for; every place in which it can die has a number. The verdict comes from what
+is left when all have ended, the cloud's ledger and the stored task, and never from the program's own words. Ten minutes are virtual: the same arguments
+print the same bytes.
+
+Not handled here: the deployment itself (see `deployment`), and how it looks (see `demo_text`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labkit.demo_text import tell
+from labkit.deployment import STEPS, StepLog, deployment, metadata, naive_deployment
+from labkit.errors import UsageError
+from labkit.execution import resume_task
+from labkit.faults.fault import Fault
+from labkit.faults.kill import Killer
+from labkit.faults.process import Outcome, Process
+from labkit.faults.runner import Generation, Runner
+from labkit.faults.scenario import Body, End, Scenario
+from labkit.faults.schedule import Injection, Schedule
+from labkit.faults.trace import Line
+from labkit.faults.world import World
+from labkit.tables import create_tables
+from labkit.task import Task, TaskState
+
+APP, TASK = "shop", "deploy-shop"
+REBOOT = 60.0  # virtual seconds until somebody starts a new process
+DEFAULT_SEED = 955  # kills right after an effect, in minute eight
+
+
+def prepare(process: Process) -> None:
+    """Somebody asks for the deployment."""
+    create_tables(process.engine, metadata)
+    process.store.save(Task(id=TASK, user_input=APP))
+
+
+def durably(process: Process) -> str:
+    """What each process runs, the first one and those that take over."""
+    work = deployment(process.cloud, process.clock, StepLog(process.engine))
+    return resume_task(process.store, TASK, work).state.value
+
+
+def naively(process: Process) -> str:
+    """The same without durable steps and without keys."""
+    return resume_task(process.store, TASK, naive_deployment(process.cloud, process.clock)).state.value
+
+
+@dataclass(frozen=True)
+class Life:
+    """One process, from the outside. `places` is how many places it had to die in, `killed_at` the one it died in and `place` what stood there (None: it ended by
+    itself); the rest is what the world showed when it had ended."""
+
+    outcome: Outcome
+    places: int
+    killed_at: int | None
+    place: Line | None
+    began: float  # virtual seconds
+    ended: float
+    effects: int
+    recorded: tuple[str, ...]  # steps that the log says are done
+    state: str  # of the stored task
+
+
+@dataclass(frozen=True)
+class Story:
+    """All processes of one deployment and what was left of it."""
+
+    naive: bool
+    lives: tuple[Life, ...]
+    end: End
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is wrong, one sentence each; nothing when all is well."""
+        planned = Counter((step.effect, APP) for step in STEPS)
+        happened = Counter((e.name, e.target) for e in self.end.effects if e.changed)
+        state = self.end.tasks.get(TASK, {}).get("state", "gone")
+        found = [f"{life.outcome.process} was to be killed and {life.outcome}" for life in self.lives[:-1] if life.outcome.how != "crashed"]
+        for word, off in (("lost", planned - happened), ("doubled", happened - planned)):
+            found += [f"{word}: {', '.join(f'{name} {target}' for name, target in off)}"] if off else []
+        found += [f"lost: the task is {state}, not completed"] if state != TaskState.COMPLETED else []
+        unrecorded = [step.name for step in STEPS if step.name not in recorded(self.end.rows)]
+        return found + ([f"lost: no record says that these are done: {', '.join(unrecorded)}"] if unrecorded and not self.naive else [])
+
+
+def recorded(rows: dict[str, list[dict[str, object]]]) -> tuple[str, ...]:
+    """The steps that are recorded as done."""
+    return tuple(str(row["step"]) for row in rows.get("step_log", []) if row["event"] == "done")
+
+
+class Stage:
+    """A world in which one deployment is tried; each process in it is a real one."""
+
+    def __init__(self, world: World, *, naive: bool = False) -> None:
+        body: Body = naively if naive else durably
+        self.naive, self.world = naive, world
+        self._runner = Runner(Scenario("naive" if naive else "deployment", body, setup=prepare), world)
+        self._killer = Killer(self._runner)
+
+    def places(self, number: int) -> list[Line]:
+        """Every place in which process p`number` could die, in order, from the world as it is now. Changes nothing."""
+        now = self.world.photograph()
+        rehearsal = self._runner.once(now, number, (self._runner.scenario.restarted,))
+        self.world.put_back(now)
+        return rehearsal.places()
+
+    def play(self, kill_at: Sequence[int]) -> Story:
+        """Kill p1 at the first of these places, p2 at the second, ...; the process after the last kill runs to its end."""
+        self.world.put_back(self._runner.start)
+        lives = [self._live(number, place) for number, place in enumerate([*kill_at, None], start=1)]
+        end = self._runner.end(Schedule(), [Generation([life.outcome for life in lives])])
+        return Story(self.naive, tuple(lives), end)
+
+    def _live(self, number: int, kill_at: int | None) -> Life:
+        if number > 1:
+            self.world.clock.sleep(REBOOT)
+        began = self.world.clock.elapsed
+        places = self.places(number)
+        if kill_at is not None and not 1 <= kill_at <= len(places):
+            raise UsageError(f"p{number} has no place {kill_at} to die in, only 1 to {len(places)}")
+        place = places[kill_at - 1] if kill_at else None
+        faults = (Injection(number, place.number, place.side, Fault("crash")),) if place else ()
+        outcome = self._killer.process(number, faults)
+        rows, world = self.world.rows(), self.world
+        state = next((str(row["state"]) for row in rows["tasks"]), "gone")
+        return Life(outcome, len(places), kill_at, place, began, world.clock.elapsed, len(world.ledger.entries()), recorded(rows), state)
+
+
+def main(kill_at: int | Sequence[int] | None = None, seed: int | None = None, naive: bool = False) -> int:
+    """Play one deployment and print it. Returns 0 when nothing was lost or doubled, else 1; `UsageError` for a place that is none."""
+    with World("sqlite", durable=True) as world:
+        stage = Stage(world, naive=naive)
+        places = [kill_at] if isinstance(kill_at, int) else list(kill_at or ())
+        rng = random.Random(DEFAULT_SEED if seed is None else seed)  # an input of the run, not a secret
+        story = stage.play(places or [rng.randint(1, len(stage.places(1)))])
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print(tell(story, colour=colour))
+    return 1 if story.wrong else 0
