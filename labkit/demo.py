@@ -1,8 +1,8 @@
 """`labkit demo`: a deployment is really killed, a new process takes over, and what happened is read from the ledger.
 
-Each process is a child of its own and dies by SIGKILL at the place that was asked for; every place in which it can die has a number. The verdict comes from what
-is left when all have ended, the cloud's ledger and the stored task, and never from the program's own words. Ten minutes are virtual: the same arguments
-print the same bytes.
+Each process is a child of its own and dies by SIGKILL at the place that was asked for: both sides of each of its calls are counted, from 1. The verdict
+comes from what is left when all have ended, the cloud's ledger and the stored task, never from the program's own words. The ten minutes are virtual, and
+the same arguments print the same bytes.
 
 Not handled here: the deployment itself (see `deployment`), and how it looks (see `demo_text`).
 """
@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from labkit.demo_text import tell
 from labkit.deployment import STEPS, StepLog, deployment, metadata, naive_deployment
@@ -27,7 +28,7 @@ from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End, Scenario
 from labkit.faults.schedule import Injection, Schedule
 from labkit.faults.trace import Line
-from labkit.faults.world import World
+from labkit.faults.world import Photograph, World
 from labkit.tables import create_tables
 from labkit.task import Task, TaskState
 
@@ -55,13 +56,16 @@ def naively(process: Process) -> str:
 
 @dataclass(frozen=True)
 class Life:
-    """One process, from the outside. `places` is how many places it had to die in, `killed_at` the one it died in and `place` what stood there (None: it ended by
-    itself); the rest is what the world showed when it had ended."""
+    """One process, from the outside.
+
+    `place` is where it was to be killed, number `killed_at` of `places`; None, and 0 of 0, for one that may end by itself. The rest is what the
+    world showed when it had ended.
+    """
 
     outcome: Outcome
-    places: int
-    killed_at: int | None
     place: Line | None
+    killed_at: int
+    places: int
     began: float  # virtual seconds
     ended: float
     effects: int
@@ -105,33 +109,40 @@ class Stage:
         self._runner = Runner(Scenario("naive" if naive else "deployment", body, setup=prepare), world)
         self._killer = Killer(self._runner)
 
-    def places(self, number: int) -> list[Line]:
-        """Every place in which process p`number` could die, in order, from the world as it is now. Changes nothing."""
-        now = self.world.photograph()
-        rehearsal = self._runner.once(now, number, (self._runner.scenario.restarted,))
-        self.world.put_back(now)
+    @cached_property
+    def places(self) -> list[Line]:
+        """Every place in which p1 can die, in order."""
+        return self._rehearse(1, self._runner.start)
+
+    def _rehearse(self, number: int, start: Photograph) -> list[Line]:
+        """The places of a process that goes on from `start`; the world is put back."""
+        rehearsal = self._runner.once(start, number, (self._runner.scenario.restarted,))
+        self.world.put_back(start)
         return rehearsal.places()
 
     def play(self, kill_at: Sequence[int]) -> Story:
         """Kill p1 at the first of these places, p2 at the second, ...; the process after the last kill runs to its end."""
+        places = self.places
         self.world.put_back(self._runner.start)
-        lives = [self._live(number, place) for number, place in enumerate([*kill_at, None], start=1)]
+        lives: list[Life] = []
+        for number, kill in enumerate(kill_at, start=1):
+            if number > 1:
+                places = self._rehearse(number, self.world.photograph())
+            if not 1 <= kill <= len(places):
+                raise UsageError(f"p{number} has no place {kill} to die in, only 1 to {len(places)}")
+            lives.append(self._live(number, places[kill - 1], kill, len(places)))
+            self.world.clock.sleep(REBOOT)
+        lives.append(self._live(len(lives) + 1))
         end = self._runner.end(Schedule(), [Generation([life.outcome for life in lives])])
         return Story(self.naive, tuple(lives), end)
 
-    def _live(self, number: int, kill_at: int | None) -> Life:
-        if number > 1:
-            self.world.clock.sleep(REBOOT)
+    def _live(self, number: int, place: Line | None = None, kill: int = 0, places: int = 0) -> Life:
         began = self.world.clock.elapsed
-        places = self.places(number)
-        if kill_at is not None and not 1 <= kill_at <= len(places):
-            raise UsageError(f"p{number} has no place {kill_at} to die in, only 1 to {len(places)}")
-        place = places[kill_at - 1] if kill_at else None
         faults = (Injection(number, place.number, place.side, Fault("crash")),) if place else ()
         outcome = self._killer.process(number, faults)
-        rows, world = self.world.rows(), self.world
+        ended, rows = self.world.clock.elapsed, self.world.rows()
         state = next((str(row["state"]) for row in rows["tasks"]), "gone")
-        return Life(outcome, len(places), kill_at, place, began, world.clock.elapsed, len(world.ledger.entries()), recorded(rows), state)
+        return Life(outcome, place, kill, places, began, ended, len(self.world.ledger.entries()), recorded(rows), state)
 
 
 def main(kill_at: int | Sequence[int] | None = None, seed: int | None = None, naive: bool = False) -> int:
@@ -140,7 +151,7 @@ def main(kill_at: int | Sequence[int] | None = None, seed: int | None = None, na
         stage = Stage(world, naive=naive)
         places = [kill_at] if isinstance(kill_at, int) else list(kill_at or ())
         rng = random.Random(DEFAULT_SEED if seed is None else seed)  # an input of the run, not a secret
-        story = stage.play(places or [rng.randint(1, len(stage.places(1)))])
+        story = stage.play(places or [rng.randint(1, len(stage.places))])
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     print(tell(story, colour=colour))
     return 1 if story.wrong else 0

@@ -35,7 +35,7 @@ class Step:
     """One call to the cloud, and how long it takes until what was asked for is ready."""
 
     name: str
-    call: Callable[[Cloud, str, "str | None"], str]
+    call: Callable[[Cloud, str, str | None], str]
     minutes: int
 
     @property

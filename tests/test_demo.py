@@ -39,7 +39,7 @@ def happened(story):
 @pytest.mark.slow
 def test_a_kill_anywhere_does_no_harm(stage):
     """Killed at every place, on both sides of every call, the deployment is resumed and each effect is there once."""
-    lines = stage.places(1)
+    lines = stage.places
     assert {line.side for line in lines} == {"before", "after"}
     assert {line.boundary for line in lines} == {"sql", "cloud", "clock"}
     for place in range(1, len(lines) + 1):
@@ -51,7 +51,7 @@ def test_a_kill_anywhere_does_no_harm(stage):
 @pytest.mark.slow
 def test_a_second_kill_in_the_recovery_does_no_harm(stage):
     """The process that takes over may die as well, anywhere; a third one ends it."""
-    first = next(n for n, line in enumerate(stage.places(1), 1) if (line.label, line.side) == ("create_dns_record shop", "after"))
+    first = next(n for n, line in enumerate(stage.places, 1) if (line.label, line.side) == ("create_dns_record shop", "after"))
     for second in range(1, stage.play([first, 1]).lives[1].places + 1, 3):
         story = stage.play([first, second])
         assert [life.outcome.how for life in story.lives] == ["crashed", "crashed", "returned"], second
@@ -60,7 +60,7 @@ def test_a_second_kill_in_the_recovery_does_no_harm(stage):
 
 def test_naive_deployment_doubles_what_was_done(naive):
     """Without keys and records each effect that was there at the kill happens again, though the task ends as completed."""
-    for place, line in enumerate(naive.places(1), 1):
+    for place, line in enumerate(naive.places, 1):
         if line.boundary == "cloud":
             story = naive.play([place])
             assert sum(happened(story).values()) == len(STEPS) + story.lives[0].effects
@@ -69,7 +69,7 @@ def test_naive_deployment_doubles_what_was_done(naive):
 
 def test_the_machine_dies_at_its_minute(stage):
     """Time is virtual: the kill in minute eight comes after eight minutes, the new process a minute later."""
-    place = next(n for n, line in enumerate(stage.places(1), 1) if line.time == 480)
+    place = next(n for n, line in enumerate(stage.places, 1) if line.time == 480)
     killed, resumed = stage.play([place]).lives
     assert (killed.began, killed.ended, resumed.began) == (0, 480, 540)
 

@@ -96,7 +96,7 @@ def with_what_it_uses(answer: str, earlier: Sequence[str]) -> str:
         defined = _defined(cell)
         if defined & needed and anchor_of(cell) is None:
             chosen.insert(0, _definitions_only(cell))
-            needed |= _used(cell)
+            needed = (needed - defined) | _used(cell)  # an older definition of the same name is not wanted any more
     return "\n\n".join([*chosen, answer])
 
 

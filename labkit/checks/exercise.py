@@ -111,6 +111,14 @@ class Exercise:
     hints: tuple[str, ...]
     wrong_turns: tuple[WrongTurn, ...] = ()
     real_systems: str = ""
+    shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once
+
+    def to_show(self) -> list[tuple[str, str]]:
+        """(case, schedule) of the runs that `show` draws."""
+        if self.shown:
+            return [(case, schedule) for case, _, schedule in (text.partition(":") for text in self.shown)]
+        first = self.cases[0]
+        return [(first.name, "none"), *([(first.name, "p1@cloud1.after+crash")] if first.engine == "sweep" else [])]
 
     def case(self, name: str) -> Case:
         return next(case for case in self.cases if case.name == name)

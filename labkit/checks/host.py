@@ -65,7 +65,7 @@ def limit_resources() -> None:
 @contextmanager
 def quiet(output: Capped) -> Iterator[None]:
     before = sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = output  # type: ignore[assignment]  # enough of a text stream for print
+    sys.stdout = sys.stderr = output
     try:
         yield
     finally:

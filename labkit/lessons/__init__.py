@@ -1,11 +1,7 @@
-"""What the lessons run: the story, the troubles that befall it, and each listing of the chapter that a lesson breaks.
+"""What the lessons run: the story, the troubles that befall it, and each listing of the chapters that a lesson breaks.
 
-Read in this order: story, task_state, retries. A listing is broken on purpose where its name says so, and a test keeps it so.
+Begin with `story`; then there is a module for each lesson that needs one. A listing is broken on purpose where its docstring says so,
+and a test keeps it so. `import labkit.lessons` loads nothing but this text.
 
-Not handled here: the cure. That is the library's part (`execution`, `retry`).
+Not handled here: the cure. That is the library's part (`execution`, `retry`, `deadline`, `store`).
 """
-
-from labkit.lessons import retries, task_state
-from labkit.lessons.story import bill, containers, places, reboot
-
-__all__ = ["bill", "containers", "places", "reboot", "retries", "task_state"]

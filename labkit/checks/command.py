@@ -1,0 +1,89 @@
+"""What the command line does with checks: `exercises`, `check`, `replay` and `hint`.
+
+Each returns the exit code: 0 when it holds, 1 when the answer is wrong, 2 when the input could not be used.
+
+Not handled here: arguments (see `cli`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from labkit import workfolder
+from labkit.checks import registry, words
+from labkit.checks.answer import read
+from labkit.checks.exercise import SQL
+from labkit.checks.judge import HOLDS, UNUSABLE, CheckReport
+from labkit.checks.run import run_check, run_replay
+from labkit.errors import UsageError
+from labkit.faults.picture import text
+from labkit.faults.schedule import Token
+
+
+def exercises(as_json: bool = False) -> int:
+    """List the exercises."""
+    passed = set(workfolder.passed())
+    rows = [
+        {"id": e.id, "title": e.title, "chapter": e.chapter, "origin": e.origin, "minutes": e.minutes, "difficulty": e.difficulty, "points": e.points, "passed": e.id in passed}
+        for e in registry.every()
+    ]  # fmt: skip
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        done = "passed" if row["passed"] else f"{row['minutes']} min"
+        print(f"{row['id']:<13} {'*' * int(str(row['difficulty'])):<5} {done:<8} {row['title']}")
+    return 0
+
+
+def check(exercise: str, file: str | None, *, as_json: bool = False, engine: str | None = None, database: str | None = None) -> int:
+    """Check an answer and print the report."""
+    registry.find(exercise)
+    databases = (database,) if database else SQL
+    try:
+        report = run_check(exercise, read(file or _own(exercise), exercise), databases=databases, engine=engine or "")
+    except UsageError as error:
+        if not as_json:
+            raise
+        report = CheckReport(exercise, UNUSABLE, message=str(error))
+    if as_json:
+        print(json.dumps(report.to_data()))
+    elif report.verdict == UNUSABLE:
+        print(f"labkit: {report.message}", file=sys.stderr)
+    else:
+        print(words.whole(report))
+    if report.verdict == HOLDS:
+        workfolder.passed([exercise])
+    return 0 if report.verdict == HOLDS else 2 if report.verdict == UNUSABLE else 1
+
+
+def replay(token: str, file: str | None) -> int:
+    """Run one token with an answer and draw what happened."""
+    exercise = Token.parse(token).scenario.partition(".")[0]
+    registry.find(exercise)
+    trace = run_replay(token, read(file or _own(exercise), exercise))
+    print(text(trace))
+    return 1 if trace.broken else 0
+
+
+def hint(exercise: str, level: int | None = None) -> int:
+    """Print one hint; level 1 is a nudge, the last is nearly there."""
+    print(hint_text(exercise, level or 1))
+    return 0
+
+
+def hint_text(exercise: str, level: int) -> str:
+    hints = registry.find(exercise).hints
+    if not 1 <= level <= len(hints):
+        raise UsageError(f"{exercise} has the hints 1 to {len(hints)}")
+    more = f"\n(hint {level} of {len(hints)})"
+    return hints[level - 1] + more
+
+
+def _own(exercise: str) -> str:
+    """The learner's own notebook for an exercise, in the work folder."""
+    folder = workfolder.find()
+    if folder is None:
+        raise UsageError(f"which file? Name it (labkit check {exercise} FILE), or run this inside a work folder made by `labkit lab`")
+    return str(folder / workfolder.exercises()[exercise])
