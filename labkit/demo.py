@@ -23,6 +23,7 @@ from labkit.errors import UsageError
 from labkit.execution import resume_task
 from labkit.faults.fault import Fault
 from labkit.faults.kill import Killer
+from labkit.faults.nursery import Nursery
 from labkit.faults.process import Outcome, Process
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End, Scenario
@@ -35,6 +36,7 @@ from labkit.task import Task, TaskState
 APP, TASK = "shop", "deploy-shop"
 REBOOT = 60.0  # virtual seconds until somebody starts a new process
 DEFAULT_SEED = 955  # kills right after an effect, in minute eight
+NURSERY = Nursery(["labkit.demo"])
 
 
 def prepare(process: Process) -> None:
@@ -84,15 +86,21 @@ class Story:
     @property
     def wrong(self) -> list[str]:
         """What is wrong, one sentence each; nothing when all is well."""
-        planned = Counter((step.effect, APP) for step in STEPS)
-        happened = Counter((e.name, e.target) for e in self.end.effects if e.changed)
         state = self.end.tasks.get(TASK, {}).get("state", "gone")
-        found = [f"{life.outcome.process} was to be killed and {life.outcome}" for life in self.lives[:-1] if life.outcome.how != "crashed"]
-        for word, off in (("lost", planned - happened), ("doubled", happened - planned)):
-            found += [f"{word}: {', '.join(f'{name} {target}' for name, target in off)}"] if off else []
+        unrecorded = [] if self.naive else [step.name for step in STEPS if step.name not in recorded(self.end.rows)]
+        found = [str(life.outcome) for life in self.lives[:-1] if life.outcome.how != "crashed"]
+        found = [f"a process that was to be killed {how}" for how in found]
+        found += self._off_plan()
         found += [f"lost: the task is {state}, not completed"] if state != TaskState.COMPLETED else []
-        unrecorded = [step.name for step in STEPS if step.name not in recorded(self.end.rows)]
-        return found + ([f"lost: no record says that these are done: {', '.join(unrecorded)}"] if unrecorded and not self.naive else [])
+        found += [f"lost: no record says that these are done: {', '.join(unrecorded)}"] if unrecorded else []
+        return found
+
+    def _off_plan(self) -> list[str]:
+        """Where the ledger is not what was planned."""
+        planned = Counter(f"{step.effect} {APP}" for step in STEPS)
+        happened = Counter(f"{effect.name} {effect.target}" for effect in self.end.effects if effect.changed)
+        off = {"lost": planned - happened, "doubled": happened - planned}
+        return [f"{word}: {', '.join(calls).replace(f' {APP}', '')}" for word, calls in off.items() if calls]
 
 
 def recorded(rows: dict[str, list[dict[str, object]]]) -> tuple[str, ...]:
@@ -107,7 +115,7 @@ class Stage:
         body: Body = naively if naive else durably
         self.naive, self.world = naive, world
         self._runner = Runner(Scenario("naive" if naive else "deployment", body, setup=prepare), world)
-        self._killer = Killer(self._runner)
+        self._killer = Killer(self._runner, NURSERY)
 
     @cached_property
     def places(self) -> list[Line]:

@@ -34,7 +34,7 @@ def tell(story: Story, *, colour: bool) -> str:
     minutes = sum(step.minutes for step in STEPS)
     lines = [paint(f"Deploying shop {how}: {len(STEPS)} steps, {minutes} virtual minutes.", BOLD), ""]
     lines += [paint(text, RED) if killed else text for killed, text in _happened(story)]
-    lines += ["", paint("What the cloud's ledger shows", BOLD), "", f"{'minute':>8}  by  {'effect':<24} {'key':<24}".rstrip()]
+    lines += ["", paint("What the cloud's ledger shows", BOLD), "", f"  minute  by  {'effect':<24} key"]
     for effect, note, bad in _ledger(story):
         row = f"{_minute(effect):>8g}  {effect.by}  {f'{effect.name} {effect.target}':<24} {effect.key or 'none':<24} "
         lines.append((row + paint(note, RED if bad else GREEN)).rstrip())
@@ -54,10 +54,12 @@ def _happened(story: Story) -> Iterator[tuple[bool, str]]:
         who = life.outcome.process
         yield False, at(life.began, f"{who}, a new process, {_finds(before)}" if before else f"{who} begins")
         if life.place is not None and life.outcome.how == "crashed":
-            yield True, at(life.ended, f"{who} gets SIGKILL at place {life.killed_at} of {life.places}: {_stood(life.place)}")
-            yield False, f"{'':14}left behind: {_left(life, naive=story.naive)}"
+            yield True, at(life.ended, f"{who} gets SIGKILL at place {life.killed_at} of {life.places}")
+            yield True, f"{'':14}{_stood(life.place)}"
+            yield False, f"{'':14}left: {_left(life, naive=story.naive)}"
         else:
-            yield False, at(life.ended, f"{who} {'says: ' + life.outcome.value if life.outcome.how == 'returned' else life.outcome}")
+            said = f"says: {life.outcome.value}" if life.outcome.how == "returned" else str(life.outcome)
+            yield False, at(life.ended, f"{who} {said}")
         before = life
 
 
@@ -72,8 +74,8 @@ def _stood(place: Line) -> str:
     if place.boundary == "clock":
         minutes = float(place.label.split()[1]) / 60
         return f"{place.side} a wait of {minutes:g} minute{'s' if minutes != 1 else ''}"
-    fate = "not done yet" if place.side == "before" else "done, and no answer came"
-    return f"{place.side} {place.label} ({fate})"
+    fate = "it has not happened yet" if place.side == "before" else "it has happened, but no answer came"
+    return f"{place.side} {place.label}: {fate}"
 
 
 def _left(life: Life, *, naive: bool) -> str:
@@ -101,14 +103,21 @@ def _verdict(story: Story) -> str:
     if story.wrong:
         return "\n".join(f"{text[0].upper()}{text[1:]}." for text in story.wrong)
     effects = f"{len(STEPS)} steps, {len(story.end.effects)} effects, the task is completed."
-    return f"Nothing lost, nothing doubled: {effects}" + ("\nThat was luck: it depends on where it died." if story.naive else "")
+    return f"Nothing lost, nothing doubled: {effects}" + (
+        "\nThat was luck: it depends on where it died." if story.naive else ""
+    )
 
 
 def _hints(story: Story) -> str:
-    flag, other = (" --naive", "with keys and records: labkit demo") if story.naive else ("", "without them: labkit demo --naive")
+    flag, other = (
+        (" --naive", "With keys and records: labkit demo")
+        if story.naive
+        else ("", "Without keys and records: labkit demo --naive")
+    )
     here = ",".join(str(life.killed_at) for life in story.lives if life.killed_at)
     most = story.lives[0].places
-    return f"Again: labkit demo{flag} --kill-at {here} (any place up to {most}; {here},9 kills p{len(story.lives)} too); {other}"
+    more = f"any place up to {most}; {here},9 kills p{len(story.lives)} too"
+    return f"Again: labkit demo{flag} --kill-at {here} ({more})\n{other}"
 
 
 def _wrapped(text: str) -> list[str]:

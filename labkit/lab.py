@@ -9,23 +9,21 @@ Not handled here: judging (see `checks`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import workfolder
 from labkit.checks import registry, words
-from labkit.checks.answer import anchor_of, with_what_it_uses
-from labkit.checks.command import hint_text
+from labkit.checks.cells import anchor_of, with_what_it_uses
 from labkit.checks.exercise import SQL
 from labkit.checks.host import kind_of
-from labkit.checks.judge import BROKEN, HOLDS, CheckReport
+from labkit.checks.judge import HOLDS, UNUSABLE, CheckReport
+from labkit.checks.page import note, page
 from labkit.checks.run import run_check, run_replay
 from labkit.errors import UsageError
 from labkit.faults.picture import svg, text
+from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
-
-COLOURS = {HOLDS: "#1a7f37", BROKEN: "#cf222e"}
 
 
 @dataclass
@@ -40,63 +38,78 @@ class Checked:
         return words.whole(self.report) + drawn
 
     def _repr_html_(self) -> str:
-        colour = COLOURS.get(self.report.verdict, "#9a6700")
-        head, *rest = words.whole(self.report).split("\n")
-        lines = "\n".join(map(escape, rest))
-        drawn = svg(self.trace, title="the simplest run that breaks it") if self.trace else ""
-        return (
-            f'<div style="border-left:4px solid {colour};padding:.2em .8em;margin:.4em 0">'
-            f'<b>{escape(head)}</b><pre style="white-space:pre-wrap;margin:.4em 0 0">{lines}</pre></div>{drawn}'
-        )
+        # The page tells how to replay the run, so the picture need not say its token.
+        drawing = svg(replace(self.trace, token=""), title="The simplest run that breaks it") if self.trace else ""
+        return page(self.report, drawing)
 
 
 @dataclass
 class Shown:
-    """A few runs of an answer, drawn."""
+    """A few runs of an answer, drawn; `why` says why there are none."""
 
     traces: list[Trace] = field(default_factory=list)
+    why: str = ""
 
     def __repr__(self) -> str:
-        return "\n\n".join(text(trace) for trace in self.traces)
+        return "\n\n".join(f"{_title(trace)}\n{text(trace)}" for trace in self.traces) or self.why
 
     def _repr_html_(self) -> str:
-        return "".join(svg(trace) for trace in self.traces)
+        return "".join(svg(trace, title=_title(trace)) for trace in self.traces) or note(self.why)
 
 
 @dataclass
 class Hint:
-    """One hint."""
+    """One hint; folded in a notebook, so that running all cells gives nothing away."""
 
     text: str
+    level: int
+    of: int
+
+    @property
+    def name(self) -> str:
+        more = {1: ", a nudge", self.of: ", nearly there"}.get(self.level, "")
+        return f"Hint {self.level} of {self.of}{more}"
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{self.name}: {self.text}"
 
     def _repr_markdown_(self) -> str:
-        return "> " + self.text.replace("\n", "\n>\n> ")
+        return f"<details><summary>{self.name}</summary>\n\n{self.text}\n\n</details>"
 
 
 def check(exercise: str, answer: str | None = None) -> Checked:
     """Prove the answer to an exercise against every crash point; `answer` is its source where it stands in no notebook cell."""
-    report = run_check(exercise, answer or source_of(exercise), databases=SQL)
+    registry.find(exercise)
+    try:
+        source = answer or source_of(exercise)
+    except UsageError as error:
+        return Checked(CheckReport(exercise, UNUSABLE, message=str(error)))
+    report = run_check(exercise, source, databases=SQL)
     if report.verdict == HOLDS:
         workfolder.passed([exercise])
     first = report.first_broken
-    trace = _trace(first.token, answer or source_of(exercise)) if first is not None and first.token else None
-    return Checked(report, trace)
+    return Checked(report, _trace(first.token, source) if first is not None and first.token else None)
 
 
 def show(exercise: str, answer: str | None = None) -> Shown:
     """Draw a few runs of the answer, before anything is judged."""
     asked = registry.find(exercise)
-    source = answer or source_of(exercise)
-    tokens = [f"{exercise}.{case}/{kind_of(asked.case(case), 'sqlite')}:{schedule}" for case, schedule in asked.to_show()]
-    return Shown([run_replay(token, source, judged=False) for token in tokens])
+    tokens = [
+        f"{exercise}.{case}/{kind_of(asked.case(case), 'sqlite')}:{schedule}" for case, schedule in asked.to_show()
+    ]
+    try:
+        source = answer or source_of(exercise)
+        return Shown([run_replay(token, source, judged=False) for token in tokens])
+    except UsageError as error:
+        return Shown(why=f"nothing to draw: {error}")
 
 
 def hint(exercise: str, level: int = 1) -> Hint:
     """A hint: 1 is a nudge, the last one is nearly there."""
-    return Hint(hint_text(exercise, level))
+    hints = registry.find(exercise).hints
+    if not 1 <= level <= len(hints):
+        raise UsageError(f"{exercise} has the hints 1 to {len(hints)}")
+    return Hint(hints[level - 1], level, len(hints))
 
 
 def source_of(exercise: str) -> str:
@@ -105,7 +118,7 @@ def source_of(exercise: str) -> str:
     cells = _cells_run()
     marked = [index for index, cell in enumerate(cells) if anchor_of(cell) == exercise]
     if not marked:
-        raise UsageError(f"run the cell that begins with `# labkit: {exercise}` first, then check again")
+        raise UsageError(f"run the cell that begins with `# labkit: {exercise}` first")
     return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]])
 
 
@@ -119,8 +132,15 @@ def _cells_run() -> list[str]:
     return [str(cell) for cell in shell.user_ns.get("In", [])] if shell is not None else []
 
 
+def _title(trace: Trace) -> str:
+    """What happens in a run, for whoever does not read tokens yet."""
+    token = Token.parse(trace.token)
+    faults = [f"{i.fault} {i.side} {i.boundary or 'any'} call {i.number}" for i in token.schedule.injections]
+    return f"{token.scenario.partition('.')[2].replace('_', ' ')}: {', '.join(faults) or 'nothing goes wrong'}"
+
+
 def _trace(token: str, source: str) -> Trace | None:
     try:
-        return run_replay(token, source)
+        return run_replay(token, source, judged=False)
     except UsageError:  # what never ends cannot be drawn
         return None

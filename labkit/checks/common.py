@@ -8,11 +8,14 @@ Not handled here: what only one exercise asks.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from labkit.checks.exercise import Finding, Property, Seen
-from labkit.faults.process import Outcome, Process
+from labkit.faults.fault import Crash
+from labkit.faults.process import Outcome, Process, describe_error, plain
 from labkit.task import Task, TaskState
 
 Find = Callable[[Seen, dict[str, Any]], Finding | None]
@@ -44,6 +47,48 @@ def _ends(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def crash_rule(*cases: str) -> Property:
     """A crash or Ctrl-C goes through untouched."""
     return Property("lets a crash through", "a crash or KeyboardInterrupt goes through untouched", _untouched, cases, interrupted)
+
+
+class Killed(BaseException):
+    """Some other way to end that is no Exception."""
+
+
+def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
+    """How one of several calls in a body ended: {"value": ...} or {"error": ...}, as in an `Outcome`."""
+    try:
+        return {"value": plain(call())}
+    except Crash:
+        raise
+    except BaseException as error:  # the body goes on with its next call, whatever came out of this one
+        return {"error": describe_error(error)}
+
+
+def try_exits(call: Callable[[Callable[..., NoReturn]], Any]) -> list[list[Any]]:
+    """Call with a function that raises each kind of BaseException in turn: [its name, how the call ended], for `exits_rule`."""
+
+    def leave(kind: type[BaseException]) -> Callable[..., NoReturn]:
+        def leaving(*_: Any) -> NoReturn:
+            raise kind
+
+        return leaving
+
+    kinds = (KeyboardInterrupt, SystemExit, CancelledError, Killed)
+    return [[kind.__name__, outcome_of(partial(call, leave(kind)))] for kind in kinds]
+
+
+def _exits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    if seen.kind != "end" or seen.end.last.how != "returned":
+        return Finding(f"the call {seen.end.last}", "breaks the process it runs in")
+    for kind, ended in seen.end.last.value:
+        if ended.get("error", {}).get("type") != kind:
+            became = f"raised {ended['error']['type']}" if "error" in ended else f"returned {ended['value']!r}"
+            return Finding(f"{kind} was raised inside, and the call {became}", "catches BaseException: a crash or Ctrl-C is turned into something else")
+    return None
+
+
+def exits_rule(*cases: str) -> Property:
+    """KeyboardInterrupt, SystemExit, a cancellation and any other BaseException raised by what an answer is given goes through (see `try_exits`)."""
+    return Property("lets every exit through", "whatever is raised that is no Exception goes through untouched", _exits, cases)
 
 
 def ends() -> Property:

@@ -9,15 +9,17 @@ Not handled here: listening (see `run`), and judging (see `judge`).
 from __future__ import annotations
 
 import io
+import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit.checks import registry
+from labkit.checks import imports, registry
 from labkit.checks.answer import Forbidden, load
-from labkit.checks.exercise import Answer, Case
+from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.nursery import Report
@@ -26,13 +28,15 @@ from labkit.faults.scenario import End
 from labkit.faults.schedule import Schedule
 from labkit.faults.search import search_runs
 from labkit.faults.sweep import Closure, sweep_runs
-from labkit.faults.world import World
+from labkit.faults.world import Photograph, World
 
 MOST_OUTPUT = 10_000  # characters that an answer may print before we stop listening
-MEMORY = 4 << 30  # bytes
+MOST_REPORTED = 2_000_000  # characters of one run's end
+MEMORY = 2 << 30  # bytes
 CPU = 120  # seconds
 FILE = 256 << 20  # bytes
 MOST_RUNS = 600  # in one sweep of one case
+STARTS = frozenset({"os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "pty.spawn", "subprocess.Popen"})
 
 
 class Capped(io.TextIOBase):
@@ -53,13 +57,21 @@ class Capped(io.TextIOBase):
 
 def limit_resources() -> None:
     """Keep a wild answer from taking the machine with it, where the platform can."""
+    sys.addaudithook(_no_processes)
     try:
         import resource
     except ImportError:  # the wall clock of whoever listens is the limit then
         return
-    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_FSIZE, FILE)):
+    limits = ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_FSIZE, FILE), (resource.RLIMIT_CORE, 0))
+    for kind, most in limits:
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _no_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook: an answer starts no process and kills none but its own. It cannot be taken off again."""
+    if event in STARTS or (event in ("os.kill", "os.killpg") and arguments[0] != os.getpid()):
+        raise PermissionError(f"an answer may not use {event}")
 
 
 @contextmanager
@@ -72,31 +84,67 @@ def quiet(output: Capped) -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
+class Worlds:
+    """One world of each kind for all cases of a job: put back to empty it is as good as new, and much cheaper."""
+
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.folder, self.url = folder, url
+        self._stack = ExitStack()
+        self._made: dict[str, tuple[World, Photograph]] = {}
+
+    def empty(self, kind: str, *, database: bool) -> World:
+        """The world of this kind, empty; `database` False leaves its database closed."""
+        if kind not in self._made:
+            place = self.folder / kind
+            place.mkdir(parents=True, exist_ok=True)
+            world = self._stack.enter_context(World(kind, folder=place, url=self.url))
+            opened = world.database if database else None
+            self._made[kind] = (world, world.photograph())
+            assert not database or opened is not None
+        world, nothing = self._made[kind]
+        world.put_back(nothing)
+        return world
+
+    def __enter__(self) -> Worlds:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+
 def serve(report: Report, *, exercise: str, source: str, database: str, url: str, engine: str, folder: str) -> None:
     """In the child: load the answer and run the cases that belong to `database` ("" for those without one)."""
-    limit_resources()
     output = Capped(MOST_OUTPUT)
     asked = registry.find(exercise)
-    with quiet(output):
-        try:
-            answer = load(source, asked)
-        except Forbidden as error:
-            return report({"forbidden": str(error)})
-        except UsageError as error:
-            return report({"unusable": str(error)})
-        report({"loaded": exercise})
+    with quiet(output), Worlds(Path(folder), url) as worlds:
+        answer = _begin(report, asked, source, Path(folder))
+        if answer is None:
+            return
         for case in asked.cases:
             if (database in case.databases) if database else not case.databases:
-                _run(report, asked.id, case, answer, database, url, engine, Path(folder))
+                report({"case": case.name, "database": database})
+                runner = Runner(case.scenario(asked.id, answer), worlds.empty(kind_of(case, database), database=bool(database)))
+                covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
+                report({"covered": case.name, **covered})
+                if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
+                    return report({"forbidden": imports.refused[0]})
     report({"finished": database, "output": output.getvalue()})
 
 
-def _run(report: Report, exercise: str, case: Case, answer: Answer, database: str, url: str, engine: str, folder: Path) -> None:
-    report({"case": case.name, "database": database})
-    with World(kind_of(case, database), folder=_new_folder(folder, case.name), url=url) as world:
-        runner = Runner(case.scenario(exercise, answer), world)
-        covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
-    report({"covered": case.name, **covered})
+def _begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer | None:
+    """Load the answer within limits, in a folder where it may write; None when it cannot be used, which is reported."""
+    here = folder / "here"
+    here.mkdir(parents=True, exist_ok=True)
+    os.chdir(here)
+    limit_resources()
+    try:
+        answer = load(source, asked)
+    except Forbidden as error:
+        return report({"forbidden": str(error)})
+    except UsageError as error:
+        return report({"unusable": str(error)})
+    report({"loaded": asked.id})
+    return answer
 
 
 def kind_of(case: Case, database: str) -> str:
@@ -104,17 +152,14 @@ def kind_of(case: Case, database: str) -> str:
     return database if database == "postgres" else "sqlite" if case.engine == "interleave" else "memory"
 
 
-def _new_folder(folder: Path, name: str) -> Path:
-    made = folder / name
-    made.mkdir(parents=True, exist_ok=True)
-    return made
-
-
 def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[str, Any]:
     """Run one case with one engine; returns what was covered."""
 
     def tell(kind: str, end: End) -> None:
-        report({"seen": kind, "case": case.name, "end": end.to_data()})
+        said = {"seen": kind, "case": case.name, "end": end.to_data()}
+        if len(json.dumps(said)) > MOST_REPORTED:
+            raise OverflowError("the answer returned or stored more than anybody can look at")
+        report(said)
 
     if engine == "sweep":
         closure = Closure()
@@ -137,14 +182,11 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
 
 def replay(report: Report, *, exercise: str, source: str, case: str, schedule: str, database: str, url: str, folder: str) -> None:
     """In the child: run one schedule of one case and report its trace."""
-    limit_resources()
     asked = registry.find(exercise)
     with quiet(Capped(MOST_OUTPUT)):
-        try:
-            answer = load(source, asked)
-        except (Forbidden, UsageError) as error:
-            return report({"unusable": str(error)})
-        report({"loaded": exercise})
+        answer = _begin(report, asked, source, Path(folder))
+        if answer is None:
+            return
         with World(database, folder=Path(folder), url=url) as world:
             end, trace = Runner(asked.case(case).scenario(exercise, answer), world).replay(Schedule.parse(schedule))
     report({"trace": trace.to_jsonl(), "end": end.to_data()})

@@ -9,55 +9,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.common import bodies, body, crash_rule, ends, raised, same_task, with_task
-from labkit.checks.exercise import SQL, Case, Exercise, Finding, Property, Seen, WrongTurn
-from labkit.checks.stored_task import EFFECT, call_once, cancel_from_outside, do_work, work_properties
+from labkit.checks.common import crash_rule, ends, same_task
+from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
+from labkit.checks.stored_task import Story, shared_cases, work_properties
 from labkit.faults.process import Process
 
 NAME = "execute_task_if_not_done"
 
 
+SWEPT = ("fresh",)
+ENDED = (*SWEPT, "left_running", "left_waiting", "left_failed", "falsy_result")
+
+fresh = Story()
+left_running = Story("running", "t2", "café", "v2 is up", {"worker_id": "w1", "attempt": 1, "priority": 5, "idempotency_key": "order 7"})
+left_waiting = Story("waiting", "t3", "stage")
+left_failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "old"})
+
+
 def _twice(execute: Any, process: Process) -> Any:
-    return [execute(process.store, "t1", do_work(process)), execute(process.store, "t1", do_work(process))]
+    return [fresh.call(execute, process), fresh.call(execute, process)]
 
 
 def _second_call(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     works = [note for note in seen.end.notes if note.label == "work"]
     if len(works) > 1:
-        return Finding(f"a second call on a completed task called work again ({len(works)} calls)", "does not look at the state before it works")
-    why = same_task(seen.end.last.value[1], seen.end.tasks.get("t1")) if seen.end.last.how == "returned" else f"the second call {seen.end.last}"
-    return Finding(why, "a finished task is not handed back") if why else None
+        return Finding(f"a second call on a completed task called work again ({len(works)} calls)", "a completed task is worked on again")
+    last, stored = seen.end.last, seen.end.tasks.get(facts["id"])
+    why = same_task(last.value[1], stored) if last.how == "returned" else f"one of the calls {last}"
+    return Finding(f"a second call on a completed task: {why}", "a finished task is not handed back") if why else None
 
 
-def _one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Two callers: the effect once, one of them ends the task, the other hears that it was too late."""
-    stored = seen.end.tasks.get("t1")
-    if seen.end.count(EFFECT) != 1:
-        return Finding(f"two callers at once: {EFFECT} happened {seen.end.count(EFFECT)} times", "two callers do the work under different keys")
-    if stored is None or stored["state"] != "completed":
-        return Finding(f"two callers at once left the task {stored and stored['state']}", "the loser of a race spoils the winner's end")
-    for outcome in seen.end.outcomes:
-        if raised(outcome, "StaleTask"):
-            continue
-        why = same_task(outcome.value, stored) if outcome.how == "returned" else str(outcome)
-        if why:
-            return Finding(f"two callers at once: {outcome.process} {why}", "the loser of a race writes or fails instead of accepting that it lost")
-    if all(outcome.how == "raised" for outcome in seen.end.outcomes):
-        return Finding("two callers at once: nobody was told that the task is done", "the winner of a race is told it lost")
-    return None
-
-
-def _cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Somebody cancels in the middle: whichever end came first stays."""
-    stored = seen.end.tasks["t1"]
-    ours, theirs = seen.end.outcomes
-    cancelled = theirs.how == "returned"
-    if cancelled != (stored["state"] == "cancelled"):
-        return Finding(f"the task was cancelled and is now {stored['state']}", "writes over a task that somebody else ended")
-    if not (ours.how == "returned" or raised(ours, "StaleTask")):
-        return Finding(f"the task was cancelled while it ran, and the caller {ours}", "a lost race is no StaleTask")
-    why = same_task(ours.value, stored) if ours.how == "returned" else None
-    return Finding(f"the task was cancelled while it ran: {why}", "returns what it wished, not what is stored") if why else None
+def _cases() -> tuple[Case, ...]:
+    return (
+        fresh.case("fresh", NAME, engine="sweep"),
+        left_running.case("left_running", NAME),
+        left_waiting.case("left_waiting", NAME),
+        left_failed.case("left_failed", NAME),
+        fresh.case("twice", NAME, _twice),
+        *shared_cases(NAME),
+        fresh.case("two_callers", NAME, fresh.call_and_look, fresh.call_and_look, engine="interleave"),
+        fresh.case("cancelled_meanwhile", NAME, fresh.call_and_look, fresh.cancel, engine="interleave", preemptions=1),
+    )
 
 
 EXERCISE = Exercise(
@@ -69,26 +61,11 @@ EXERCISE = Exercise(
     difficulty=2,
     points=10,
     signatures={NAME: ("store", "task_id", "work")},
-    cases=(
-        Case("fresh", body(NAME, call_once), with_task(), "sweep", databases=SQL),
-        Case("left_running", body(NAME, call_once), with_task("running"), "sweep", databases=SQL),
-        Case("left_failed", body(NAME, call_once), with_task("failed", error="old"), databases=SQL),
-        Case("falsy_result", body(NAME, lambda f, p: f(p.store, "t1", do_work(p, result=""))), with_task(), databases=SQL, facts={"result": ""}),
-        Case("twice", body(NAME, _twice), with_task(), databases=SQL),
-        Case("unknown", body(NAME, lambda f, p: f(p.store, "nobody", do_work(p))), databases=SQL),
-        Case("completed", body(NAME, call_once), with_task("completed", result="done before"), databases=SQL),
-        Case("cancelled", body(NAME, call_once), with_task("cancelled"), databases=SQL),
-        Case("work_fails", body(NAME, call_once), with_task(), schedules=tuple(
-            f"p1@cloud1.before+error({name})" for name in ("ValueError", "TransientError", "TerminalError", "TimeoutError")), databases=SQL),
-        Case("two_callers", bodies(NAME, call_once, call_once), with_task(), "interleave", databases=SQL),
-        Case("cancelled_meanwhile", bodies(NAME, call_once, cancel_from_outside), with_task(), "interleave", databases=SQL, preemptions=1),
-    ),
+    cases=_cases(),
     properties=(
-        *work_properties(),
+        *work_properties(SWEPT, ENDED),
         Property("second call does nothing", "a second call hands the stored task back", _second_call, ("twice",)),
-        Property("two callers, one end", "two callers at once: one effect, one end, the other is told", _one_end, ("two_callers",)),
-        Property("a cancel stands", "a task that was cancelled meanwhile stays cancelled", _cancel_stands, ("cancelled_meanwhile",)),
-        crash_rule("fresh", "left_running"),
+        crash_rule(*SWEPT),
         ends(),
     ),
     hints=(

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from labkit.checks.exercise import Exercise, Finding, Seen
+from labkit.checks.exercise import Exercise, Finding, Property, Seen
 
 HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not_exercised"
 NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
+UNHEARD_OF = "leaves a world that nobody thought of"
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,23 @@ class Jury:
                 continue
             if prop.exercised(seen, facts):
                 self.exercised.add(prop.name)
-            found = prop.find(seen, facts)
+            found = self._find(prop, seen, facts)
             if found is not None:
                 self._keep(prop.name, found, seen.end.token)
+
+    def _find(self, prop: Property, seen: Seen, facts: dict[str, Any]) -> Finding | None:
+        try:
+            return prop.find(seen, facts)
+        except (LookupError, TypeError, ValueError, AttributeError):  # a world that no property thought of
+            return Finding(f"the run ended in a way that cannot be judged: {seen.end!r}"[:300], UNHEARD_OF)
 
     def stuck(self, case: str, token: str = "") -> None:
         """The answer was silent for too long in this case."""
         self._keep("ends", Finding(f"the answer never ends (case {case})", "never ends"), token)
+
+    def broke_off(self, case: str, why: str, token: str = "") -> None:
+        """The process of the host ended in the middle of this case."""
+        self._keep("ends", Finding(f"the run of case {case} broke off: {why}", "breaks the process it runs in"), token)
 
     def _keep(self, name: str, found: Finding, token: str) -> None:
         simplicity = (token.count("+"), token.count("x"), len(token))

@@ -8,7 +8,6 @@ Not handled here: printing (see `command` and `lab`).
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -30,8 +29,6 @@ from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 from labkit.faults.world import FAST_DISK
 
-STALL = 5.0  # real seconds of silence after which an answer "does not finish loading" or "never ends"
-TOTAL = 60.0  # real seconds for one database
 ENGINES = ("sweep", "interleave", "search")
 NURSERY = Nursery(["labkit.checks.host", "labkit.checks.warm"])
 
@@ -48,19 +45,37 @@ class _Listening:
     output: str = ""
     case: str = ""
     last_token: str = ""
+    loaded: bool = False
+    finished: bool = False
 
 
-def run_check(exercise: str, source: str, *, databases: tuple[str, ...] = SQL, engine: str = "", nursery: Nursery = NURSERY) -> CheckReport:
+@dataclass(frozen=True)
+class Patience:
+    """Real seconds that we wait: `stall` for the next word, `total` for all of one database."""
+
+    stall: float = 5.0
+    total: float = 60.0
+
+
+def run_check(
+    exercise: str,
+    source: str,
+    *,
+    databases: tuple[str, ...] = SQL,
+    engine: str = "",
+    nursery: Nursery = NURSERY,
+    patience: Patience = Patience(),  # noqa: B008  (frozen)
+) -> CheckReport:
     """Check an answer. `databases` are those to use where the exercise needs one. Raises `UsageError` only for an unknown exercise."""
     clock = SystemClock()
     began = clock.monotonic()
     asked = registry.find(exercise)
-    report = _check(asked, source, databases, engine, nursery)
+    report = _check(asked, source, databases, engine, nursery, patience)
     report.seconds = round(clock.monotonic() - began, 3)
     return report
 
 
-def _check(asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery) -> CheckReport:
+def _check(asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience) -> CheckReport:
     try:
         look(source, asked)
     except NotAttempted as error:
@@ -75,7 +90,7 @@ def _check(asked: Exercise, source: str, databases: tuple[str, ...], engine: str
     for database in _rounds(asked, databases):
         try:
             with place(database) as (url, folder):
-                listen(heard, nursery, source, database, url, engine, folder)
+                listen(heard, nursery, patience, source, database, url, engine, folder)
         except PostgresUnavailable as error:
             missing = f"not exercised on postgres: {error}"
             continue
@@ -105,25 +120,30 @@ def place(database: str) -> Iterator[tuple[str, Path]]:
         yield url, folder
 
 
-def listen(heard: _Listening, nursery: Nursery, source: str, database: str, url: str, engine: str, folder: Path) -> None:
+def listen(
+    heard: _Listening, nursery: Nursery, patience: Patience, source: str, database: str, url: str, engine: str, folder: Path
+) -> None:
     """Run the host once and let the jury hear what it says."""
     job = {"exercise": heard.exercise.id, "source": source, "database": database, "url": url, "engine": engine, "folder": str(folder)}
+    heard.finished = False
     child = nursery.start("labkit.checks.host:serve", **job)
-    loaded = False
     try:
-        for said in child.reports(STALL, TOTAL):
-            loaded = loaded or "loaded" in said
+        for said in child.reports(patience.stall, patience.total):
             _take(heard, said)
+            if heard.finished:
+                break
     except TimeoutError:
-        if loaded:
+        if heard.loaded:
             heard.jury.stuck(heard.case, heard.last_token)
         else:
-            heard.unusable = f"the answer does not finish loading (more than {STALL:g} s)"
+            heard.unusable = f"the answer does not finish loading (more than {patience.stall:g} s)"
+    except ValueError:
+        _broke_off(heard, "it spoke for the host")
     finally:
         child.kill()
         status = child.wait()
-    if status != 0 and not (heard.unusable or heard.forbidden or heard.jury.broken):
-        _died(heard, status, loaded)
+    if not (heard.finished or heard.unusable or heard.forbidden or heard.jury.broken):
+        _broke_off(heard, f"the process ended with status {status}")
 
 
 def _take(heard: _Listening, said: dict[str, Any]) -> None:
@@ -136,28 +156,24 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.case = case
         case {"covered": _}:
             heard.covered.add(said)
+        case {"loaded": _}:
+            heard.loaded = True
         case {"forbidden": why}:
             heard.forbidden = why
         case {"unusable": why}:
             heard.unusable = why
         case {"finished": _, "output": output}:
-            heard.output = output
+            heard.finished, heard.output = True, output
         case {"failed": why}:
-            heard.jury._keep("ends", _crash_finding(heard.case, str(why)), heard.last_token)
+            _broke_off(heard, str(why).strip().splitlines()[-1][:200])
 
 
-def _crash_finding(case: str, why: str) -> Any:
-    from labkit.checks.exercise import Finding
-
-    return Finding(f"the run of case {case} broke off: {why.strip().splitlines()[-1][:200]}", "breaks the process it runs in")
-
-
-def _died(heard: _Listening, status: int, loaded: bool) -> None:
-    """The child ended by itself, in the middle: the answer ended the process, or used up what it may."""
-    if loaded:
-        heard.jury._keep("ends", _crash_finding(heard.case, f"the process ended with status {status}"), heard.last_token)
+def _broke_off(heard: _Listening, why: str) -> None:
+    """The host ended in the middle: the answer ended the process, or used up what it may."""
+    if heard.loaded:
+        heard.jury.broke_off(heard.case, why, heard.last_token)
     else:
-        heard.unusable = f"the answer ends the process while it loads (status {status})"
+        heard.unusable = f"the answer ends the process while it loads: {why}"
 
 
 def _conclude(asked: Exercise, heard: _Listening, used: list[str], missing: str) -> CheckReport:
@@ -175,7 +191,7 @@ def _forbidden(asked: Exercise, why: str) -> CheckReport:
     return CheckReport(asked.id, BROKEN, [Judged("own work", BROKEN, why, "", "imports the solution instead of writing it")], "not run")
 
 
-def run_replay(token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY) -> Trace:
+def run_replay(token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = Patience()) -> Trace:  # noqa: B008
     """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
@@ -183,20 +199,24 @@ def run_replay(token: str, source: str, *, judged: bool = True, nursery: Nursery
     known = {one.name: one for one in found.cases}
     if case not in known:
         raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
-    with contextlib.suppress(NotAttempted):  # a stub can be looked at, it does nothing
+    try:
         look(source, found)
+    except NotAttempted:
+        pass  # a stub can be looked at, it does nothing
+    except Forbidden as error:
+        raise UsageError(str(error)) from None
     world = asked.database if asked.database in ("memory", "sqlite", "postgres") else kind_of(known[case], asked.database)
     with place(world) as (url, folder):
         job = {"exercise": exercise, "source": source, "case": case, "schedule": str(asked.schedule), "database": world, "url": url, "folder": str(folder)}
-        trace, found_broken = _replayed(found, nursery, job)
+        trace, found_broken = _replayed(found, nursery, patience, job)
     return trace.with_broken(found_broken) if judged else trace
 
 
-def _replayed(asked: Exercise, nursery: Nursery, job: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
+def _replayed(asked: Exercise, nursery: Nursery, patience: Patience, job: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
     child = nursery.start("labkit.checks.host:replay", **job)
     said: dict[str, Any] = {}
     try:
-        for said in child.reports(STALL, TOTAL):
+        for said in child.reports(patience.stall, patience.total):
             if "unusable" in said:
                 raise UsageError(said["unusable"])
     except TimeoutError:

@@ -1,127 +1,289 @@
 """What `idempotency` and `resume` share: a task in a store, work that has an effect in the cloud, and what must be true of both at the end.
 
+Each case tells another story (another id, another input, another result), so that no answer can know it beforehand.
+
 Not handled here: what only one of them asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from labkit.checks.common import raised, same_task
-from labkit.checks.exercise import Finding, Property, Seen
+from labkit.checks.common import Killed, bodies, interrupted, raised, same_task
+from labkit.checks.exercise import SQL, Case, Finding, Property, Seen
 from labkit.faults.process import Process
-from labkit.task import TaskState
+from labkit.task import Task, TaskState
 
 EFFECT = "deploy_container"
-DONE = "container shop ready"
-SWEPT = ("fresh", "left_running", "left_failed", "left_waiting", "falsy_result")
-FINISHED = ("completed", "cancelled")
+KEPT = ("user_input", "priority", "created_at", "idempotency_key")
+FAILURES = ("ValueError", "TransientError", "TerminalError", "TimeoutError")
+LEAVING = ("work_exits", "work_is_killed")
+FINISHED = ("completed", "completed_empty", "cancelled")
 
 
-def do_work(process: Process, result: str | None = None) -> Callable[[str, str], str]:
-    """The work: deploy what was asked for, under the key that was given. Returns the cloud's answer, or `result`."""
+@dataclass(frozen=True)
+class Story:
+    """A task and what becomes of it. `result` None is the cloud's own answer; `fields` are those of the stored task."""
 
-    def work(user_input: str, key: str) -> str:
-        process.note("work", f"{user_input} key={key}")
-        answer = process.cloud.deploy_container(user_input, key=key)
-        return answer if result is None else result
+    state: str = "pending"
+    id: str = "t1"
+    input: str = "shop"
+    result: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
 
-    return work
+    @property
+    def wanted(self) -> str:
+        return f"container {self.input} ready" if self.result is None else self.result
+
+    def set_up(self, process: Process) -> None:
+        process.store.save(Task("bystander", "nobody asks", TaskState.COMPLETED, result="left alone"))
+        process.store.save(Task(self.id, self.input, TaskState(self.state), **self.fields))
+
+    def work(self, process: Process) -> Callable[[str, str], str]:
+        """The work: deploy what was asked for, under the key that was given."""
+
+        def work(user_input: str, key: str) -> str:
+            process.note("work", f"{user_input} key={key}")
+            answer = process.cloud.deploy_container(user_input, key=key)
+            return answer if self.result is None else self.result
+
+        return work
+
+    def call(self, function: Any, process: Process) -> Any:
+        return function(process.store, self.id, self.work(process))
+
+    def call_and_look(self, function: Any, process: Process) -> Any:
+        """What the call returned, beside what was stored at that moment (others may go on and change it)."""
+        returned = self.call(function, process)
+        return {"returned": returned, "stored": stored_now(process, self.id)}
+
+    def cancel(self, function: Any, process: Process) -> Any:
+        """Another actor: a person cancels the task, if it is still there to be cancelled."""
+        task = process.store.get(self.id)
+        assert task is not None
+        return process.store.save(replace(task, state=TaskState.CANCELLED))
+
+    def leave_in_work(self, how: type[BaseException], function: Any, process: Process) -> Any:
+        """The first process is told to leave in the middle of the work; what it left is noted."""
+
+        def work(user_input: str, key: str) -> str:
+            if process.name == "p1":
+                raise how("told to leave")
+            return self.work(process)(user_input, key)
+
+        try:
+            return function(process.store, self.id, work)
+        finally:
+            process.note("left", stored_now(process, self.id)["state"])
+
+    def case(self, name: str, function: str, *calls: Callable[[Any, Process], Any], **options: Any) -> Case:
+        """A case of this story, by default with one call of the answer's `function`."""
+        facts = {"id": self.id, "input": self.input, "result": self.wanted, "start": self.state, "fields": self.fields}
+        return Case(name, bodies(function, *(calls or (self.call,))), self.set_up, databases=SQL, facts=facts, **options)
 
 
-def call_once(function: Any, process: Process) -> Any:
-    return function(process.store, "t1", do_work(process))
+def stored_now(process: Process, task_id: str) -> dict[str, Any]:
+    """The row of a task, read past the gate: nothing can happen in between."""
+    from labkit.faults.runner import plain_rows
+
+    return next(row for row in plain_rows(process.world.rows())["tasks"] if row["id"] == task_id)
 
 
-def cancel_from_outside(function: Any, process: Process) -> Any:
-    """Another actor: a person cancels the task, if it is still there to be cancelled."""
-    task = process.store.get("t1")
-    assert task is not None
-    return process.store.save(replace(task, state=TaskState.CANCELLED))
+def shared_cases(function: str) -> tuple[Case, ...]:
+    """The cases that both exercises have."""
+    unknown, leaver = Story(id="t9", input="elsewhere"), Story(id="t11", input="queue")
+    return (
+        Story(id="t5", input="blog", result="").case("falsy_result", function),
+        unknown.case("unknown", function, lambda call, process: call(process.store, "nobody", unknown.work(process))),
+        Story("completed", "t6", "done before", fields={"result": "v1 is up"}).case("completed", function),
+        Story("completed", "t7", "silent", fields={"result": ""}).case("completed_empty", function),
+        Story("cancelled", "t8", "unwanted").case("cancelled", function),
+        Story(id="t10", input="mail").case("work_fails", function, schedules=tuple(f"p1@cloud1.before+error({name})" for name in FAILURES)),
+        leaver.case("work_exits", function, partial(leaver.leave_in_work, SystemExit)),
+        leaver.case("work_is_killed", function, partial(leaver.leave_in_work, Killed)),
+    )
 
 
 def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.kind == "interrupted":
         return None
-    times = seen.end.count(EFFECT)
+    times, keys = seen.end.count(EFFECT), [effect.key for effect in seen.end.effects]
     if times > 1:
-        return Finding(
-            f"{EFFECT} happened {times} times: the effect was done, its record was lost, and it was done again",
-            "check-then-act: the work has no key that a restart would use again",
-        )
+        return Finding(f"{EFFECT} happened {times} times: the effect was done, its record was lost, and it was done again", _why_twice(keys))
     if seen.kind == "end" and times == 0:
-        return Finding("the work was never done", "says done without doing")
-    keys = [e.key for e in seen.end.effects]
-    if keys and keys[0] != "t1":
-        return Finding(f"work was called with the key {keys[0]!r}, not with the task id", "the key is not the task id")
+        return _never_done(seen, facts)
+    if keys and keys[0] != facts["id"]:
+        why = "the key is the input: two tasks with one input would share one effect" if keys[0] == facts["input"] else "the key is not the task id"
+        return Finding(f"work was called with the key {keys[0]!r}, not with the task id {facts['id']!r}", why)
     return None
+
+
+def _why_twice(keys: list[str | None]) -> str:
+    if None in keys:
+        return "check-then-act without a key: what a crash forgot is done again"
+    return "a fresh key for every try: after a restart the cloud cannot know that it is the same work"
+
+
+def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
+    stored = seen.end.tasks.get(facts["id"])
+    if stored and stored["state"] == "completed":
+        return Finding("the task is completed, and the work was never done", "says done without doing")
+    why = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
+    return Finding(f"the work was never done; the call {seen.end.last}", why if facts["start"] != "pending" else "does nothing")
 
 
 def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.kind != "end":
         return None
-    stored, wanted = seen.end.tasks.get("t1"), facts.get("result", DONE)
+    stored, wanted, last = seen.end.tasks.get(facts["id"]), facts["result"], seen.end.last
+    if last.how == "raised":
+        return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"]))
     if stored is None or stored["state"] != "completed":
         return Finding(f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored")
     if stored["result"] != wanted:
-        return Finding(f"the stored result is {stored['result']!r}, work returned {wanted!r}", "the result is lost, or a falsy one is taken for none")
-    last = seen.end.last
+        falsy = "a falsy result is taken for no result" if not wanted else "the result is lost, or made up"
+        return Finding(f"the stored result is {stored['result']!r}, work returned {wanted!r}", falsy)
     why = same_task(last.value, stored) if last.how == "returned" else str(last)
     return Finding(why, "does not hand back what is stored") if why else None
 
 
+def _why_raised(bases: list[str]) -> str:
+    if "StaleTask" in bases:
+        return "does not go on with the version that save returned"
+    return "goes a way that the transition table forbids" if "InvalidTransition" in bases else "fails on its own"
+
+
+def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    stored = seen.end.tasks.get(facts["id"])
+    wanted = {"user_input": facts["input"], "priority": 0, "idempotency_key": None, **facts["fields"]}
+    lost = [name for name in KEPT if stored and name in wanted and stored[name] != wanted[name]]
+    if stored is None or set(seen.end.tasks) != {facts["id"], "bystander"}:
+        return Finding(f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}", "stores another task than it was asked for")
+    if lost:
+        return Finding(f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}", "a new task instead of a changed one: its other fields are lost")
+    return None
+
+
 def _running_first(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """A crash right after the effect shows what was stored while the work was done."""
-    stored = seen.end.tasks.get("t1")
+    stored = seen.end.tasks.get(facts["id"])
     if seen.kind == "left" and seen.end.effects and stored and stored["state"] not in ("running", "completed"):
         return Finding(f"while the work was done the task was stored as {stored['state']}", "running is not saved before the work")
     return None
 
 
 def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    odd = [note.fault for note in seen.end.notes if note.label == "work" and note.fault != "shop key=t1"]
-    return Finding(f"work was called with {odd[0]}, not with the task's input and id", "the key is not the task id") if odd else None
+    wanted = f"{facts['input']} key={facts['id']}"
+    odd = [note.fault for note in seen.end.notes if note.label == "work" and note.fault != wanted]
+    return Finding(f"work was called with {odd[0]}, not with {wanted}", "work is not called with the task's input and the task id") if odd else None
 
 
 def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if raised(seen.end.last, "TaskNotFound") and not seen.end.effects and not seen.end.tasks:
+    if len(seen.end.tasks) != 2 or seen.end.effects:
+        return Finding("asked for a task that nobody stored, the call made one up", "an unknown id creates a task")
+    if raised(seen.end.last, "TaskNotFound"):
         return None
     return Finding(f"asked for a task that nobody stored, the call {seen.end.last}", "an unknown id is not TaskNotFound")
 
 
 def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    stored = seen.end.tasks["t1"]
+    stored, start = seen.end.tasks[facts["id"]], facts["start"]
     if seen.end.effects or any(note.label == "work" for note in seen.end.notes):
-        return Finding(f"the task was {seen.case} already, and the work was done all the same", "does not look at the state before it works")
-    if stored["state"] != seen.case or stored["version"] != 1:
-        return Finding(f"a task that was {seen.case} was written again", "writes a finished task")
+        why = "a falsy result is taken for no result" if seen.case == "completed_empty" else f"a {start} task is worked on again"
+        return Finding(f"the task was {start} already, and the work was done all the same", why)
+    if stored["state"] != start or stored["version"] != 1:
+        return Finding(f"a task that was {start} was written again", "writes a finished task")
     last = seen.end.last
-    why = same_task(last.value, stored) if last.how == "returned" else str(last)
-    return Finding(why, "a finished task is not handed back") if why else None
+    why_not = same_task(last.value, stored) if last.how == "returned" else f"the call {last}"
+    return Finding(f"the task was {start}: {why_not}", "a finished task is not handed back") if why_not else None
 
 
 def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    stored, last = seen.end.tasks["t1"], seen.end.last
+    stored, last = seen.end.tasks[facts["id"]], seen.end.last
     wanted = seen.end.token.partition("error(")[2].partition(")")[0]
-    if not raised(last, wanted) or "injected" not in last.error["message"]:
-        return Finding(f"the work raised {wanted}, and the call {last}", "the error of the work does not come through")
+    if stored["state"] == "completed":
+        return Finding(f"the work raised {wanted}, and the task is completed", "a failure is stored as a success")
     if stored["state"] != "failed":
-        return Finding(f"the work failed and the task is {stored['state']}", "a failure is not stored")
-    if not stored["error"] or stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]:
+        return Finding(f"the work raised {wanted}, and the task is {stored['state']}", "a failure is not stored")
+    if last.how == "returned":
+        return Finding(f"the work raised {wanted}, and the call {last}", "the error of the work is swallowed")
+    if not raised(last, wanted) or "injected" not in last.error["message"]:
+        return Finding(f"the work raised {wanted}, and the call {last}", "another error comes out than the one that the work raised")
+    if not stored["error"] or (stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]):
         return Finding(f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}", "the text of the error is lost")
     return None
 
 
-def work_properties() -> tuple[Property, ...]:
-    """What is asked of both exercises."""
+def _no_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """After Ctrl-C the task may stand anywhere on its way, but not at a failure that was no failure."""
+    stored = seen.end.tasks.get(facts["id"])
+    if not interrupted(seen, facts) or not stored or stored["state"] != "failed" or stored["version"] == 1:
+        return None
+    return Finding("somebody pressed Ctrl-C, and the task was stored as failed", "a crash or Ctrl-C is stored as a failure of the work")
+
+
+def _leaves(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """SystemExit in the work: it comes through, the task is still running, and the next process finishes it."""
+    first = seen.end.outcomes[0]
+    left = next((note.fault for note in seen.end.notes if note.label == "left"), "")
+    wanted = "SystemExit" if seen.case == "work_exits" else Killed.__name__
+    if not raised(first, wanted):
+        return Finding(f"the work raised {wanted}, which is no Exception, and the process {first}", "catches BaseException: a crash or Ctrl-C is turned into something else")
+    if left != "running":
+        return Finding(f"the process had to leave in the middle of the work, and the task was left {left}", "a crash or Ctrl-C is stored as a failure of the work")
+    return None
+
+
+def _one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Two callers: the effect once, one of them ends the task, the other hears that it was too late."""
+    stored = seen.end.tasks.get(facts["id"])
+    if seen.end.count(EFFECT) != 1:
+        return Finding(f"two callers at once: {EFFECT} happened {seen.end.count(EFFECT)} times", "two callers do the work under different keys")
+    if stored is None or stored["state"] != "completed":
+        return Finding(f"two callers at once left the task {stored and stored['state']}", "the loser of a race spoils the winner's end")
+    for outcome in seen.end.outcomes:
+        why = _why_not_told(outcome)
+        if why:
+            return Finding(f"two callers at once: {outcome.process} {why}", "the loser of a race goes on as if it had won")
+    if all(outcome.how == "raised" for outcome in seen.end.outcomes):
+        return Finding("two callers at once: nobody was told that the task is done", "the winner of a race is told it lost")
+    return None
+
+
+def _why_not_told(outcome: Any) -> str | None:
+    """Why this is neither `StaleTask` nor the task as it was stored when the call returned."""
+    if outcome.how == "returned":
+        return same_task(outcome.value["returned"], outcome.value["stored"])
+    return None if raised(outcome, "StaleTask") else str(outcome)
+
+
+def _cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Somebody cancels in the middle: whichever end came first stays."""
+    stored = seen.end.tasks[facts["id"]]
+    ours, theirs = seen.end.outcomes
+    cancelled = theirs.how == "returned"
+    if cancelled != (stored["state"] == "cancelled"):
+        return Finding(f"the task was cancelled and is now {stored['state']}", "writes over a task that somebody else ended")
+    why = _why_not_told(ours)
+    return Finding(f"the task was cancelled while it ran: the caller {why}", "the loser of a race goes on as if it had won") if why else None
+
+
+def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
+    """What is asked of both exercises. `swept` are the cases with crashes, `ended` those that end completed."""
     return (
-        Property("effect once", "after any crash the effect is there once, under the task id", _once, SWEPT),
-        Property("ends completed", "the task ends completed, with the result of the work, and is returned", _ended, SWEPT),
-        Property("running is saved", "running is saved before the work", _running_first, ("fresh",), lambda seen, facts: seen.kind == "left"),
-        Property("work is asked rightly", "work gets the task's input and the task id", _input, SWEPT, lambda seen, facts: bool(seen.end.notes)),
         Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),
         Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
+        Property("effect once", "after any crash the effect is there once, under the task id", _once, ended),
+        Property("work is asked rightly", "work gets the task's input and the task id", _input, ended, lambda seen, facts: bool(seen.end.notes)),
+        Property("running is saved", "running is saved before the work", _running_first, swept, lambda seen, facts: seen.kind == "left"),
+        Property("ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended),
+        Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails")),
         Property("failure", "a failing work leaves the task failed with the error's text, and its error comes through", _failed, ("work_fails",)),
+        Property("a crash is no failure", "neither Ctrl-C nor SystemExit is stored as a failure", _no_failure, swept, interrupted),
+        Property("what is no Exception comes through", "work that is told to leave leaves, and the task stays running", _leaves, LEAVING),
+        Property("two callers, one end", "two callers at once: one effect, one end, the other is told", _one_end, ("two_callers",)),
+        Property("a cancel stands", "a task that was cancelled meanwhile stays cancelled", _cancel_stands, ("cancelled_meanwhile",)),
     )

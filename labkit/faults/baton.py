@@ -10,13 +10,13 @@ Not handled here: which orders are worth trying (see `interleave`).
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 from labkit.clock import VirtualClock
 from labkit.database import BUSY_SECONDS
+from labkit.faults import actors as cast
 from labkit.faults.fault import Crash
 from labkit.faults.sql_gate import LockWait
 
@@ -31,36 +31,41 @@ class Server(Protocol):
 
     def cancel(self, backend: int) -> None: ...
 
+    def settle(self) -> None: ...
+
 
 class Actor(LockWait):
-    """One process on the stage. `number` counts from 1; `left` says why it went before its code ended (hung, endless, deadlock)."""
+    """One process on the stage. `number` counts from 1; `left` says why it went although its code never ended."""
 
     def __init__(self, stage: Baton, number: int, body: Callable[[Actor], None]) -> None:
         self.stage, self.number, self.body = stage, number, body
         self.state = READY
         self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
         self.left = ""
-        self.go = threading.Semaphore(0)
+        self.go = _closed_door()
         self.came_back = threading.Semaphore(0)
         self.backend: int | None = None  # the server process inside which our statement runs right now
+        self.victim = False
+        self.thread = 0
         self.moves = 0
 
     # what a gate asks of its stage
 
     def turn(self) -> None:
-        if self.stage.others_wait(self):
+        if self.stage.crowd > 1:
             self.stage.hand_back(self, READY)
 
     def sleep(self, seconds: float) -> None:
-        if self.stage.others_wait(self):
+        if self.stage.crowd > 1:
             self.until = self.stage.clock.elapsed + max(0.0, seconds)
             self.stage.hand_back(self, ASLEEP)
         else:
             self.stage.clock.sleep(seconds)
 
     def leave(self, how: str) -> NoReturn:
-        self.left = how
-        self.stage.finish(self)
+        if threading.get_ident() == self.thread:  # else it is a thread that the process left behind
+            self.left = how
+            self.stage.finish(self)
         while True:  # this thread's code will never get further
             threading.Event().wait()
 
@@ -76,6 +81,8 @@ class Actor(LockWait):
         self.stage.unlock()
 
     def inside(self, backend: int, act: Callable[[], Any]) -> Any:
+        if self.stage.server is None or self.stage.crowd < 2:
+            return act()
         self.backend = backend
         try:
             return act()
@@ -83,16 +90,21 @@ class Actor(LockWait):
             self.stage.back_from_server(self)
 
 
+Choose = Callable[[Sequence[Actor], Actor | None], Actor]
+
+
 class Baton:
     """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next."""
 
-    def __init__(self, clock: VirtualClock, choose: Callable[[Sequence[Actor], Actor | None], Actor] | None = None, server: Server | None = None) -> None:
+    def __init__(self, clock: VirtualClock, choose: Choose | None = None, server: Server | None = None) -> None:
         self.clock, self.server = clock, server
-        self._choose = choose or (lambda ready, current: current if current in ready else ready[0])
+        self._choose = choose or _go_on
         self.actors: list[Actor] = []
-        self._back = threading.Semaphore(0)
+        self.crowd = 0  # actors that have not ended
+        self._back = _closed_door()
         self._mutex = threading.Lock()
         self.deadlock = ""
+        self.failure: BaseException | None = None  # of ours, not of an actor's code
 
     def add(self, body: Callable[[Actor], None]) -> Actor:
         actor = Actor(self, len(self.actors) + 1, body)
@@ -101,8 +113,9 @@ class Baton:
 
     def run(self) -> None:
         """Let the actors move until each has ended or can never move again."""
+        self.crowd = len(self.actors)
         for actor in self.actors:
-            _threads.start(lambda actor=actor: self._play(actor))  # type: ignore[misc]
+            cast.start(lambda actor=actor: self._play(actor))  # type: ignore[misc]
         current: Actor | None = None
         while True:
             self._look_at_blocked()
@@ -112,26 +125,38 @@ class Baton:
                 current.moves += 1
                 self._move(current)
             elif not self._wake_somebody():
-                return
+                break
+        if self.failure is not None:
+            raise self.failure
 
     def _play(self, actor: Actor) -> None:
         actor.go.acquire()
+        actor.thread = threading.get_ident()
         try:
             actor.body(actor)
+        except Crash:
+            pass
+        except BaseException as error:
+            self.failure = error
         finally:
-            if not actor.left:
-                self.finish(actor)
+            self.finish(actor)
 
     def _move(self, actor: Actor) -> None:
         """Hand the baton to an actor and wait until it comes back, or until the actor is stuck inside the server."""
         actor.go.release()
-        while not self._back.acquire(timeout=LOOK_AGAIN if self.server else None):
-            backend = actor.backend
-            if backend is not None and self.server is not None and self.server.blockers(backend):
+        if self.server is None:
+            self._back.acquire()
+            return
+        while not self._back.acquire(timeout=LOOK_AGAIN):
+            if self._is_blocked(actor):
                 with self._mutex:
                     if actor.backend is not None:
                         actor.state = BLOCKED
                         return
+
+    def _is_blocked(self, actor: Actor) -> bool:
+        backend = actor.backend
+        return backend is not None and self.server is not None and self.server.blockers(backend)
 
     def hand_back(self, actor: Actor, state: str) -> None:
         """Called by the actor that holds the baton: give it up and wait to get it again."""
@@ -142,6 +167,7 @@ class Baton:
 
     def finish(self, actor: Actor) -> None:
         actor.state = DONE
+        self.crowd -= 1
         self._back.release()
 
     def back_from_server(self, actor: Actor) -> None:
@@ -153,9 +179,6 @@ class Baton:
             actor.came_back.release()
             actor.go.acquire()
 
-    def others_wait(self, actor: Actor) -> bool:
-        return any(other.state != DONE for other in self.actors if other is not actor)
-
     def unlock(self) -> None:
         for actor in self.actors:
             if actor.state == LOCKED:
@@ -164,10 +187,7 @@ class Baton:
     def _look_at_blocked(self) -> None:
         """After each move: who waited for a lock inside the server and is free now, comes back before anybody else moves."""
         for actor in self.actors:
-            while actor.state == BLOCKED and self.server is not None:
-                backend = actor.backend
-                if backend is not None and self.server.blockers(backend):
-                    break
+            while actor.state == BLOCKED and not self._is_blocked(actor):
                 actor.came_back.acquire(timeout=LOOK_AGAIN)
 
     def _wake_somebody(self) -> bool:
@@ -182,39 +202,24 @@ class Baton:
         if not stuck or self.server is None:
             return False
         self.deadlock = " and ".join(f"p{a.number}" for a in stuck) + " wait for each other"
-        if stuck[-1].backend is not None:
-            self.server.cancel(stuck[-1].backend)
-        while stuck[-1].state == BLOCKED:
-            stuck[-1].came_back.acquire(timeout=LOOK_AGAIN)
+        self._give_up(stuck[-1])
         return True
 
-
-class _Threads:
-    """Threads that are kept for the next job: starting one costs more than a run. An actor that never comes back keeps its thread."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._idle = 0
-        self._mutex = threading.Lock()
-
-    def start(self, job: Callable[[], None]) -> None:
-        with self._mutex:
-            if self._idle:
-                self._idle -= 1
-            else:
-                threading.Thread(target=self._work, daemon=True, name="labkit actor").start()
-        self._jobs.put(job)
-
-    def _work(self) -> None:
-        while True:
-            job = self._jobs.get()
-            try:
-                job()
-            except Crash:  # a dead process's last words
-                pass
-            finally:
-                with self._mutex:
-                    self._idle += 1
+    def _give_up(self, victim: Actor) -> None:
+        """Let the server refuse what an actor waits for."""
+        victim.victim = True
+        if victim.backend is not None and self.server is not None:
+            self.server.cancel(victim.backend)
+        while victim.state == BLOCKED:
+            victim.came_back.acquire(timeout=LOOK_AGAIN)
 
 
-_threads = _Threads()
+def _closed_door() -> threading.Lock:
+    """A lock as the cheapest way to wake one thread: acquire waits until somebody releases."""
+    door = threading.Lock()
+    door.acquire()
+    return door
+
+
+def _go_on(ready: Sequence[Actor], current: Actor | None) -> Actor:
+    return current if current is not None and current in ready else ready[0]

@@ -59,7 +59,9 @@ def interleave(scenario: Scenario, database: str = "sqlite", *, preemptions: int
         return _report(scenario, runner, broken, reached and orders.contested > 0, str(orders))
 
 
-def search(scenario: Scenario, database: str = "memory", *, examples: int = 200, faults: Sequence[str] = FAULTS) -> Report:
+def search(
+    scenario: Scenario, database: str = "memory", *, examples: int = 200, faults: Sequence[str] = FAULTS
+) -> Report:
     """Mixed schedules drawn by Hypothesis; the counterexample is the smallest that it could shrink to."""
     with open_world(_lockable(scenario, database)) as world:
         runner = Runner(scenario, world)

@@ -1,7 +1,7 @@
-"""The faults, and one table that says what a caller sees of each.
+"""The faults, and two tables: where each can sit, and what a caller sees of it.
 
-A fault sits on one side of one crossing. `before` means that nothing has happened yet, `after` means that it has happened and the caller has not
-been told. What the caller sees is fixed by the boundary and the kind of fault (`RAISES`): a *definite* error when nothing happened and that is known,
+A fault sits on one side of one crossing. `before` means that nothing has happened yet, `after` means that it has happened and the caller has not been
+told. What the caller sees is fixed by the boundary and the kind of fault (`RAISES`): a *definite* error when nothing happened and that is known,
 an *indefinite* one when the answer was lost and nobody can tell.
 
 Not handled here: carrying a fault out (see `gate`).
@@ -10,38 +10,56 @@ Not handled here: carrying a fault out (see `gate`).
 from __future__ import annotations
 
 import builtins
+import math
 import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-import labkit.errors as errors
+from labkit import errors
+
+BOUNDARIES = ("sql", "clock", "http", "file", "cloud")
+SIDES = ("before", "after")
 
 # kind -> (sides on which it makes sense, number of seconds or bytes it takes)
 KINDS: dict[str, tuple[tuple[str, ...], int]] = {
-    "crash": (("before", "after"), 0),
-    "interrupt": (("before", "after"), 0),  # KeyboardInterrupt: somebody pressed Ctrl-C
+    "crash": (SIDES, 0),
+    "interrupt": (SIDES, 0),  # KeyboardInterrupt: somebody pressed Ctrl-C
     "error": (("before",), 0),
-    "timeout": (("before", "after"), 0),
+    "timeout": (SIDES, 0),
     "late": (("before",), 1),
     "hang": (("before",), 0),
     "duplicate": (("before",), 0),
-    "delay": (("before", "after"), 1),
-    "pause": (("before", "after"), 1),
+    "delay": (SIDES, 1),
+    "pause": (SIDES, 1),
     "torn": (("before",), 1),
-    "clock_step": (("before", "after"), 1),
+    "clock_step": (SIDES, 1),
 }
 
-TEXT = re.compile(r"([a-z_]+)(?:\(([A-Za-z0-9_.+-]+)\))?")
+# kind -> the boundaries at which it can happen; a kind that is not here can happen at each
+ONLY_AT: dict[str, tuple[str, ...]] = {
+    "error": ("sql", "http", "file", "cloud"),  # a sleep does not fail
+    "timeout": ("sql", "http", "file", "cloud"),
+    "late": ("http", "cloud"),  # only a request can still be on its way when its sender has given up
+    "duplicate": ("http", "cloud"),
+    "torn": ("file",),
+}
+
+LONGEST = 1e9  # seconds, or bytes
+TEXT = re.compile(r"([a-z_]+)(?:\(([A-Za-z0-9_.+-]+)\))?", re.ASCII)
 
 
-class Crash(BaseException):
-    """The process is dead. Not an Exception: no `except Exception` may mistake it for a failure that the process lives to see."""
+class Crash(SystemExit):
+    """The process is dead. Not an Exception: no `except Exception` may mistake it for a failure that the process lives to see.
+
+    A SystemExit, because that is what ends a thread without a word and an event loop at once.
+    """
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong. `amount` is in seconds (`late`, `delay`, `pause`, `clock_step`) or bytes (`torn`); `error` may name the exception raised."""
+    """What goes wrong. `amount` is in seconds (`late`, `delay`, `pause`, `clock_step`) or bytes (`torn`); `raises` may name the exception of `error`."""
 
     kind: str
     amount: float | None = None
@@ -50,10 +68,13 @@ class Fault:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise errors.UsageError(f"no such fault: {self.kind!r} (known: {', '.join(KINDS)})")
-        if (self.amount is not None) != bool(KINDS[self.kind][1]):
-            raise errors.UsageError(f"{self.kind} takes {'a number, as in ' + self.kind + '(30)' if KINDS[self.kind][1] else 'no number'}")
+        takes = KINDS[self.kind][1]
+        if (self.amount is not None) != bool(takes):
+            raise errors.UsageError(f"{self.kind} takes {f'a number, as in {self.kind}(30)' if takes else 'no number'}")
+        if self.amount is not None and not _possible(self.kind, self.amount):
+            raise errors.UsageError(f"{self.kind}({self.amount}) is not possible")
         if self.raises and (self.kind != "error" or named_exception(self.raises) is None):
-            raise errors.UsageError(f"{self.kind}({self.raises}) is not a fault: only error(Name) with a known exception is")
+            raise errors.UsageError(f"{self.kind}({self.raises}) is not a fault: error(Name) with a known exception is")
 
     def __str__(self) -> str:
         inside = self.raises or ("" if self.amount is None else repr(self.amount).removesuffix(".0"))
@@ -64,7 +85,7 @@ class Fault:
         """The inverse of `str`. Raises `UsageError` with the reason."""
         match = TEXT.fullmatch(text)
         if not match:
-            raise errors.UsageError(f"{text!r} is not a fault, such as crash, timeout or late(30)")
+            raise errors.UsageError(f"{text[:60]!r} is not a fault, such as crash, timeout or late(30)")
         kind, inside = match.groups()
         if inside is None:
             return cls(kind)
@@ -73,13 +94,32 @@ class Fault:
         try:
             return cls(kind, amount=float(inside))
         except ValueError:
-            raise errors.UsageError(f"{kind} takes a number, not {inside!r}") from None
+            raise errors.UsageError(f"{kind} takes a number, not {inside[:60]!r}") from None
 
 
+def _possible(kind: str, amount: float) -> bool:
+    """Time does not run backwards, only a wall clock does; and there are no half bytes."""
+    if not math.isfinite(amount) or abs(amount) > LONGEST:
+        return False
+    return kind == "clock_step" or (amount >= 0 and (kind != "torn" or amount == int(amount)))
+
+
+def fits(kind: str, boundary: str, side: str) -> bool:
+    """Whether a fault of this kind can sit on this side of a crossing of this boundary."""
+    return side in KINDS[kind][0] and boundary in ONLY_AT.get(kind, BOUNDARIES)
+
+
+@lru_cache(maxsize=256)
 def named_exception(name: str) -> type[Exception] | None:
-    """An exception of Python or of labkit by its name, for faults that raise one."""
+    """An exception of Python or of labkit by its name, for faults that raise one; it must be one that a message is enough for."""
     found = getattr(errors, name, None) or getattr(builtins, name, None)
-    return found if isinstance(found, type) and issubclass(found, Exception) else None
+    if not (isinstance(found, type) and issubclass(found, Exception)):
+        return None
+    try:
+        found("a message")
+    except TypeError:
+        return None
+    return found
 
 
 def _http(name: str) -> Callable[[str], Exception]:
@@ -92,7 +132,7 @@ def _http(name: str) -> Callable[[str], Exception]:
 
 
 def _psycopg(message: str) -> Exception:
-    import psycopg
+    import psycopg  # only where there is a PostgreSQL
 
     return psycopg.OperationalError(message)
 

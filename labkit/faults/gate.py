@@ -10,15 +10,16 @@ Not handled here: what exception a caller sees (see `fault.RAISES`), and what a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from labkit.clock import VirtualClock
-from labkit.errors import UsageError
-from labkit.faults.fault import Crash, Fault, exception_for
+from labkit.faults.fault import Crash, Fault, exception_for, fits
+from labkit.faults.record import Record
 from labkit.faults.schedule import Injection, fingerprint
-from labkit.faults.trace import Line
 
 T = TypeVar("T")
+Later = Callable[[float, Callable[[], object], str], None]  # (seconds, act, what it is)
 
 MOST_CROSSINGS = 1_000  # a process that calls out more often than this never ends
 MOST_SWALLOWED = 50  # crossings after death before we stop asking
@@ -34,7 +35,7 @@ class Stage(Protocol):
         """Virtual time passes for this actor."""
 
     def leave(self, how: str) -> NoReturn:
-        """This actor moves no more, whatever its code thinks: "hung" or "endless"."""
+        """The code that calls this swallows its own death again and again: never let it go on."""
 
 
 class Alone:
@@ -53,104 +54,123 @@ class Alone:
         raise Crash(how)
 
 
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A call on its way out. `driver` chooses the exceptions (sqlite, postgres; else the boundary), `torn(n)` does n bytes of it."""
+
+    number: int
+    boundary: str
+    nth: int  # among the calls over this boundary
+    label: str
+    driver: str
+    act: Callable[[], Any]
+    torn: Callable[[int], Any] | None
+
+
 class Gate:
     """The way out of one process. `process` is its name (p1), `faults` are those of the schedule that sit in this process.
 
-    `lines` is the record; it is shared by all processes of a run. `later` takes (seconds, act) and lets the act happen then, without its caller.
-    `die` is what a crash does: the default raises `Crash`, the kill engine's sends a real SIGKILL.
+    `record` is shared by all processes of a run. `later` takes (seconds, act, label) and lets the act happen then, without its caller.
+    `die` is what a crash does first: nothing, or in the kill engine a real SIGKILL. `how` is "" while the process lives.
     """
 
     def __init__(
         self,
         process: str,
         faults: Sequence[Injection],
-        lines: list[Line],
+        record: list[Record],
         clock: VirtualClock,
         stage: Stage,
         *,
-        later: Callable[[float, Callable[[], object]], None],
-        die: Callable[[], None] = lambda: None,
+        later: Later,
+        die: Callable[[Gate], None] = lambda gate: None,
     ) -> None:
-        self.process, self.lines, self.clock, self.stage = process, lines, clock, stage
+        self.process, self.record, self.clock, self.stage = process, record, clock, stage
         self.faults = {(i.boundary, i.number, i.side): i for i in faults}
         self.later, self._die = later, die
         self.dead = False
+        self.how = ""  # crashed, hung or endless
         self.swallowed = 0
         self.count = 0
         self.counts: dict[str, int] = {}
         self.struck: list[Injection] = []  # faults that happened
-        self.moved: list[Injection] = []  # faults that struck, but something else stood there than when they were found
+        self.moved: list[
+            tuple[Injection, str]
+        ] = []  # faults where something else stands than when they were found, and what
         self.at_death: list[Callable[[], None]] = []  # what the operating system closes for a dead process
 
-    def cross(self, boundary: str, label: str, act: Callable[[], T], *, driver: str = "", torn: Callable[[int], Any] | None = None) -> T:
-        """Do `act` across `boundary`, striking the faults that sit on either side. Returns what `act` returns.
-
-        `driver` chooses the exceptions (sqlite, postgres; default the boundary itself), `torn(n)` writes only n bytes where that makes sense.
-        """
-        self._alive()
+    def cross(
+        self,
+        boundary: str,
+        label: str,
+        act: Callable[[], T],
+        *,
+        driver: str = "",
+        torn: Callable[[int], Any] | None = None,
+    ) -> T:
+        """Do `act` across `boundary`, striking the faults that sit on either side. Returns what `act` returns."""
+        if self.dead:
+            self.refuse()
         self.stage.turn()
-        self._alive()
-        self.count += 1
-        number = self.count
-        self.counts[boundary] = self.counts.get(boundary, 0) + 1
-        place = (number, boundary, self.counts[boundary], label)
+        if self.dead:
+            self.refuse()
+        self.count = number = self.count + 1
+        self.counts[boundary] = nth = self.counts.get(boundary, 0) + 1
         if number > MOST_CROSSINGS:
             self.stop("endless")
-        fault = self._strike(place, "before")
-        if fault is not None:
-            self._before(fault, place, act, driver or boundary, torn)
+        if self.faults:
+            return self._cross_in_danger(Crossing(number, boundary, nth, label, driver or boundary, act, torn))
+        write, process, clock = self.record.append, self.process, self.clock
+        write(("cross", process, clock.elapsed, number, "before", boundary, label, "", ""))
         answer = act()
-        fault = self._strike(place, "after")
+        write(("cross", process, clock.elapsed, number, "after", boundary, label, "", ""))
+        return answer
+
+    def _cross_in_danger(self, call: Crossing) -> Any:
+        fault = self._found(call, "before")
         if fault is not None:
-            self._after(fault, place, driver or boundary)
+            self._before(fault, call)
+        answer = call.act()
+        fault = self._found(call, "after")
+        if fault is not None:
+            self._strike(fault, call)
         return answer
 
     def tell(self, kind: str, label: str, text: str = "") -> None:
         """Write a line that is no crossing into the record."""
-        self.lines.append(Line(kind, self.process, self.clock.elapsed, self.count, label=label, text=text))
+        self.record.append((kind, self.process, self.clock.elapsed, self.count, "", "", label, "", text))
 
-    def _alive(self) -> None:
-        if self.dead:
-            self.swallowed += 1
-            if self.swallowed > MOST_SWALLOWED:
-                self.stage.leave("endless")
-            raise Crash(f"{self.process} is dead")
-
-    def _strike(self, place: tuple[int, str, int, str], side: str) -> Fault | None:
+    def _found(self, call: Crossing, side: str) -> Fault | None:
         """Record one side of a crossing, with the fault that sits there."""
-        number, boundary, nth, label = place
-        found = self.faults.get(("", number, side)) or self.faults.get((boundary, nth, side)) if self.faults else None
-        fault = found.fault if found else None
-        self.lines.append(Line("cross", self.process, self.clock.elapsed, number, side, boundary, label, str(fault) if fault else ""))
-        if found is not None:
-            self.struck.append(found)
-            if found.stood_there and found.stood_there != fingerprint(boundary, label):
-                self.moved.append(found)
-        return fault
+        found = self.faults.get(("", call.number, side)) or self.faults.get((call.boundary, call.nth, side))
+        if found is not None and not fits(found.fault.kind, call.boundary, side):
+            self.moved.append((found, f"{call.boundary} {call.label}"))
+            found = None
+        told = str(found.fault) if found else ""
+        where = (call.number, side, call.boundary, call.label)
+        self.record.append(("cross", self.process, self.clock.elapsed, *where, told, ""))
+        if found is None:
+            return None
+        self.struck.append(found)
+        if found.stood_there and found.stood_there != fingerprint(call.boundary, call.label):
+            self.moved.append((found, f"{call.boundary} {call.label}"))
+        return found.fault
 
-    def _before(
-        self, fault: Fault, place: tuple[int, str, int, str], act: Callable[[], Any], driver: str, torn: Callable[[int], Any] | None
-    ) -> None:
-        seconds = fault.amount or 0.0
+    def _before(self, fault: Fault, call: Crossing) -> None:
+        """What a fault does that can only come before."""
         match fault.kind:
             case "late":
-                self.later(seconds, act)
+                self.later(fault.amount or 0.0, call.act, call.label)
             case "duplicate":
-                act()  # delivered once here, and once more by the caller
-                return
+                call.act()  # delivered once here, and once more by the caller
             case "hang":
                 self.stop("hung")
-            case "torn":
-                if torn is None:
-                    raise UsageError(f"torn cannot sit on a crossing of the boundary {place[1]!r}: only a file can be torn")
-                torn(int(seconds))
+            case "torn" if call.torn is not None:
+                call.torn(int(fault.amount or 0))
                 self.die()
-        self._either(fault, place, driver)
+        self._strike(fault, call)
 
-    def _after(self, fault: Fault, place: tuple[int, str, int, str], driver: str) -> None:
-        self._either(fault, place, driver)
-
-    def _either(self, fault: Fault, place: tuple[int, str, int, str], driver: str) -> None:
+    def _strike(self, fault: Fault, call: Crossing) -> None:
         """What a fault does on either side."""
         match fault.kind:
             case "crash":
@@ -158,26 +178,32 @@ class Gate:
             case "interrupt":
                 raise KeyboardInterrupt
             case "error" | "timeout" | "late":
-                raise exception_for(driver, fault, place[3], place[0])
+                raise exception_for(call.driver, fault, call.label, call.number)
             case "delay" | "pause":
                 self.stage.sleep(fault.amount or 0.0)
             case "clock_step":
                 self.clock.jump(fault.amount or 0.0)
 
+    def refuse(self) -> NoReturn:
+        """The process is dead, though its code goes on: tell it again, and stop it when it never listens."""
+        self.swallowed += 1
+        if self.swallowed > MOST_SWALLOWED:
+            self.stage.leave(self.how)
+        raise Crash(f"{self.process} is dead")
+
     def die(self) -> NoReturn:
         """The process is gone: everything that the operating system would close is closed, and nothing else happens."""
-        self._die()
+        self._die(self)
+        self.stop("crashed")
+
+    def stop(self, how: str) -> NoReturn:
+        """The process is over, whatever its code thinks: `how` says why (crashed, hung, endless)."""
+        self.how = self.how or how
         self.close()
-        raise Crash(f"{self.process} died")
+        raise Crash(f"{self.process} {how}")
 
     def close(self) -> None:
         """Let the process's end free what it held; from now on it is dead to the world."""
         self.dead = True
-        for close in reversed(self.at_death):
-            close()
-        self.at_death.clear()
-
-    def stop(self, how: str) -> NoReturn:
-        """The process will never get further than this: take it off the stage."""
-        self.close()
-        self.stage.leave(how)
+        while self.at_death:
+            self.at_death.pop()()

@@ -1,88 +1,102 @@
 """Real processes, quickly: a warm parent that has everything imported forks a child for each job.
 
 The parent is a process of its own without threads and without connections, so that a fork of it is sound; it is not the notebook's kernel and not the test
-runner. A child reports in JSON lines over a pipe and may be killed at any time: what it reported before is there, its exit is told truthfully. Where there is
-no fork, each job gets a new interpreter, which is slower and otherwise the same.
+runner. A child reports in JSON lines over a pipe and may be killed at any time: what it reported before is there, its exit is told truthfully, and what it
+had started dies with it. The parent leaves when its caller does, children and all. Where there is no fork, each job gets a new interpreter, which
+is slower and otherwise the same.
 
-Not handled here: limits on what a child may use (see `checks.host`).
+Not handled here: what a child and its parent do (see `nursery_parent`), and limits on what a child may use (see `checks.host`).
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import gc
-import importlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
-import traceback
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from labkit.clock import SystemClock
+from labkit.errors import LabkitError
+from labkit.faults.pipe import SelectedPipe, ThreadedPipe
 
 Report = Callable[[dict[str, Any]], None]
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
-PROGRAM = [sys.executable, "-c", "import sys; from labkit.faults.nursery import main; main(sys.argv[1:])"]
+PROGRAM = [sys.executable, "-c", "import sys; from labkit.faults.nursery_parent import main; main(sys.argv[1:])"]
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # elsewhere SIGTERM ends a process just as hard
 
 
-class Child:
-    """A running job. Iterate over `reports(...)`, then ask `exit_status`: a negative number is the signal that ended it."""
+class NurseryDied(LabkitError):
+    """The parent of the children was ended from outside."""
 
-    def __init__(self, pid: int, pipe: int, reap: Callable[[float | None], int | None]) -> None:
+
+class Child:
+    """A running job. Iterate over `reports(...)`, then ask `wait()`: a negative number is the signal that ended it."""
+
+    def __init__(self, pid: int, pipe: SelectedPipe | ThreadedPipe, reap: Callable[[], int]) -> None:
         self.pid, self._pipe, self._reap = pid, pipe, reap
         self.exit_status: int | None = None
-        self._rest = b""
 
     def reports(self, stall: float, total: float) -> Iterator[dict[str, Any]]:
         """Yield what the child reports until it ends. Raises `TimeoutError` after `stall` real seconds of silence or `total` in all."""
         clock = SystemClock()
         give_up = clock.monotonic() + total
+        rest = b""
         while True:
-            *whole, self._rest = self._rest.split(b"\n")
-            for line in whole:
-                yield json.loads(line)
             patience = min(stall, give_up - clock.monotonic())
-            if patience <= 0 or not select.select([self._pipe], [], [], patience)[0]:
+            part = self._pipe.read(patience) if patience > 0 else None
+            if part is None:
                 raise TimeoutError("the child is silent")
-            part = os.read(self._pipe, 1 << 16)
             if not part:
                 return
-            self._rest += part
+            *whole, rest = (rest + part).split(b"\n")
+            yield from (json.loads(line) for line in whole)
 
     def kill(self) -> None:
         """SIGKILL to the child and whatever it started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, SIGKILL) if hasattr(os, "killpg") else os.kill(self.pid, SIGKILL)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(self.pid, SIGKILL)
+        if self.exit_status is not None:
+            return
+        for kill in (getattr(os, "killpg", os.kill), os.kill):  # before its first step a child has no group of its own
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                kill(self.pid, SIGKILL)
 
     def wait(self) -> int:
         """The exit status, once the child has ended."""
-        while self.exit_status is None:
-            self.exit_status = self._reap(None)
-        os.close(self._pipe) if self._pipe >= 0 else None
-        self._pipe = -1
+        if self.exit_status is None:
+            status = self._reap()
+            self.exit_status = -SIGKILL if os.name == "nt" and status == SIGKILL else status
+        self._pipe.close()
         return self.exit_status
+
+    def __repr__(self) -> str:
+        return f"<Child {self.pid} {'running' if self.exit_status is None else self.exit_status}>"
 
 
 class Nursery:
-    """Starts jobs `module:function`, called as function(report, **arguments) in a child of its own. One at a time."""
+    """Starts jobs `module:function`, called as function(report, **arguments) in a child of its own.
+
+    `preload` are modules, or functions `module:function`, that the parent imports and calls before the first job.
+    """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
         self.preload = tuple(preload)
         self._parent: subprocess.Popen[bytes] | None = None
         self._wire: socket.socket | None = None
+        self._answers: Any = None
+        self._exits: dict[int, int] = {}
+        self._mutex = threading.RLock()
 
     def start(self, target: str, **arguments: Any) -> Child:
         """Start a job. The arguments must be plain data."""
         job = json.dumps({"target": target, "arguments": arguments}).encode()
-        return self._fork(job) if CAN_FORK else self._spawn(job)
+        with self._mutex:
+            return self._fork(job) if CAN_FORK else self._spawn(job)
 
     def _fork(self, job: bytes) -> Child:
         wire = self._ready()
@@ -90,101 +104,77 @@ class Nursery:
         try:
             socket.send_fds(wire, [len(job).to_bytes(8, "big")], [write_end])
             wire.sendall(job)
+            while "exit" in (answer := self._answer()):
+                self._exits[answer["pid"]] = answer["exit"]
+        except BaseException as error:
+            os.close(read_end)
+            if isinstance(error, OSError):
+                raise NurseryDied from error
+            raise
         finally:
             os.close(write_end)
-        answers = wire.makefile("rb")
-        pid = json.loads(answers.readline())["pid"]
+        return Child(answer["pid"], SelectedPipe(read_end), lambda: self._exit_of(answer["pid"]))
 
-        def reap(timeout: float | None) -> int | None:
-            return int(json.loads(answers.readline())["exit"])
+    def _answer(self) -> dict[str, Any]:
+        line = self._answers.readline()
+        if not line:
+            raise NurseryDied
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
-        return Child(pid, read_end, reap)
+    def _exit_of(self, pid: int) -> int:
+        with self._mutex:
+            while pid not in self._exits:
+                answer = self._answer()
+                self._exits[answer["pid"]] = answer["exit"]
+            return self._exits.pop(pid)
 
     def _spawn(self, job: bytes) -> Child:
-        command = [*PROGRAM, "--once"]
-        started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started = subprocess.Popen(
+            [*PROGRAM, "--once"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            start_new_session=True,
+        )
         assert started.stdin is not None and started.stdout is not None
-        started.stdin.write(job)
-        started.stdin.close()
-        return Child(started.pid, os.dup(started.stdout.fileno()), started.wait)
+        with contextlib.suppress(BrokenPipeError), started.stdin:
+            started.stdin.write(job)
+        return Child(started.pid, ThreadedPipe(started.stdout), started.wait)
 
     def _ready(self) -> socket.socket:
         if self._wire is None or self._parent is None or self._parent.poll() is not None:
             self.close()
             ours, theirs = socket.socketpair()
-            command = [*PROGRAM, str(theirs.fileno()), *self.preload]
-            self._parent = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
-            theirs.close()
-            self._wire = ours
+            with theirs:
+                fd = theirs.fileno()
+                command = [*PROGRAM, str(fd), *self.preload]
+                self._parent = subprocess.Popen(
+                    command, pass_fds=[fd], stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True
+                )
+            self._wire, self._answers = ours, ours.makefile("rb")
+            atexit.register(self.close)
         return self._wire
 
     def warm(self) -> None:
         """Start the parent now, so that the first job finds it ready."""
         if CAN_FORK:
-            self._ready()
+            with self._mutex:
+                self._ready()
 
     def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-        if self._parent is not None:
-            self._parent.wait()
-        self._wire = self._parent = None
+        """End the parent, and whatever child is still running."""
+        with self._mutex:
+            atexit.unregister(self.close)
+            if self._wire is not None:
+                self._answers.close()
+                self._wire.close()
+            if self._parent is not None:
+                self._parent.wait()
+            self._wire = self._parent = self._answers = None
+            self._exits.clear()
 
 
-def _serve(wire: socket.socket) -> None:
-    """The warm parent: fork a child for each job that arrives, until the other side hangs up."""
-    while True:
-        head, fds, _, _ = socket.recv_fds(wire, 8, 1)
-        if len(head) < 8:
-            return
-        job = _receive(wire, int.from_bytes(head, "big"))
-        gc.freeze()
-        pid = os.fork()
-        if pid == 0:
-            wire.close()
-            os.setsid()
-            _do(job, fds[0])
-        os.close(fds[0])
-        wire.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        _, status = os.waitpid(pid, 0)
-        wire.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
-
-
-def _receive(wire: socket.socket, length: int) -> bytes:
-    parts = b""
-    while len(parts) < length and (part := wire.recv(min(1 << 16, length - len(parts)))):
-        parts += part
-    return parts
-
-
-def _do(job: bytes, pipe: int) -> None:
-    """The child: do the job, report, and leave without any of the parent's clean-up."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        if standard != pipe:
-            os.dup2(null, standard)
-
-    def report(data: dict[str, Any]) -> None:
-        rest = memoryview(json.dumps(data).encode() + b"\n")
-        while rest:
-            rest = rest[os.write(pipe, rest) :]
-
-    try:
-        asked = json.loads(job)
-        module, _, name = asked["target"].partition(":")
-        getattr(importlib.import_module(module), name)(report, **asked["arguments"])
-    except BrokenPipeError:
-        os._exit(1)
-    except BaseException:
-        report({"failed": traceback.format_exc()[-4000:]})
-        os._exit(1)
-    os._exit(0)
-
-
-def main(arguments: Sequence[str]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked, who then hangs up
-    if arguments[0] == "--once":
-        _do(sys.stdin.buffer.read(), os.dup(1))
-    for module in arguments[1:]:
-        importlib.import_module(module)
-    _serve(socket.socket(fileno=int(arguments[0])))
+def _environment() -> dict[str, str]:
+    """A child finds the modules that we find."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

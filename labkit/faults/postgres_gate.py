@@ -1,7 +1,8 @@
 """PostgreSQL as a boundary: the same as `sql_gate`, over connections that are parked between processes.
 
 Opening a PostgreSQL connection costs more than a whole run, so the world keeps raw connections parked. A process that opens one gets a parked one,
-a process that ends or dies gives it back: rolled back and with its session state discarded, which is what the server does for a broken socket.
+a process that ends or dies gives it back: rolled back and with its session state discarded, which is what the server does for a broken socket. The
+dead process's connection object is left with nothing in its hands, so that no late call reaches the socket, which is somebody else's by then.
 
 Not handled here: death inside a running statement. A killed client's backend finishes its statement first, which only a real SIGKILL shows.
 """
@@ -12,29 +13,49 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.pq.abc import PGconn
 
 from labkit.faults.fault import Crash
 from labkit.faults.gate import Gate
 from labkit.faults.sql_gate import LockWait, label_of
 
-IDLE, ACTIVE = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.ACTIVE
+# subtle: in pieces and not as DISCARD ALL, which is refused beside other statements and would cost a second round trip
+FORGET = (
+    b"RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; CLOSE ALL; UNLISTEN *; "
+    b"SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES"
+)
 
 
 class GatedPgCursor(psycopg.Cursor[Any]):
     """A PostgreSQL cursor whose statements cross the gate."""
 
+    @property
+    def _gated(self) -> GatedPgConnection:
+        connection: Any = self.connection
+        return connection  # type: ignore[no-any-return]
+
     def execute(self, query: Any, *args: Any, **options: Any) -> Any:
-        text = query if isinstance(query, str) else str(query)
-        return self.connection.through(label_of(text), lambda: super(GatedPgCursor, self).execute(query, *args, **options))  # type: ignore[attr-defined]
+        label = label_of(query if isinstance(query, str) else str(query))
+        return self._gated.through(label, lambda: super(GatedPgCursor, self).execute(query, *args, **options))
 
     def executemany(self, query: Any, *args: Any, **options: Any) -> Any:
-        text = query if isinstance(query, str) else str(query)
-        return self.connection.through(label_of(text), lambda: super(GatedPgCursor, self).executemany(query, *args, **options))  # type: ignore[attr-defined]
+        label = label_of(query if isinstance(query, str) else str(query))
+        return self._gated.through(label, lambda: super(GatedPgCursor, self).executemany(query, *args, **options))
 
     def close(self) -> None:
-        if not self.connection.dead:  # type: ignore[attr-defined]
+        if not self._gated.dead:
             super().close()
+
+
+class NoSocket:
+    """What a dead process's connection holds: closed, and everything that one tries to do with it is refused."""
+
+    status = ConnStatus.BAD
+    transaction_status = TransactionStatus.UNKNOWN
+
+    def __getattr__(self, name: str) -> Any:
+        raise Crash("its process is dead")
 
 
 class GatedPgConnection(psycopg.Connection[Any]):
@@ -54,23 +75,36 @@ class GatedPgConnection(psycopg.Connection[Any]):
         """From now on this connection is the process's own."""
         self.gate, self.locks = gate, locks
         gate.at_death.append(self.die)
+        if gate.dead:  # a process that died while it connected
+            self.die()
+
+    def check_alive(self) -> None:
+        if self.dead:
+            raise Crash("its process is dead")
 
     def through(self, label: str, act: Callable[[], Any]) -> Any:
-        if self.dead:
-            raise Crash("its process is dead")
         if self.gate is None:
+            self.check_alive()
             return act()
-        return self.gate.cross("sql", label, lambda: self.locks.inside(self.pgconn.backend_pid, act), driver="postgres")
+        return self.gate.cross("sql", label, lambda: self._inside(act), driver="postgres")
+
+    def _inside(self, act: Callable[[], Any]) -> Any:
+        try:
+            return self.locks.inside(self.pgconn.backend_pid, act)
+        except psycopg.errors.QueryCanceled as error:
+            if not self.locks.victim:
+                raise
+            raise psycopg.errors.DeadlockDetected("deadlock detected (by the simulator)") from error
 
     def cursor(self, *args: Any, **options: Any) -> Any:
-        if self.dead:
-            raise Crash("its process is dead")
+        self.check_alive()
         return super().cursor(*args, **options)
 
     def commit(self) -> None:
-        if self.gate is None or (not self.dead and self.pgconn.transaction_status == IDLE):
-            return super().commit()
-        self.through("COMMIT", super().commit)
+        if not self.dead and (self.gate is None or self.pgconn.transaction_status == TransactionStatus.IDLE):
+            super().commit()
+        else:
+            self.through("COMMIT", super().commit)
 
     def rollback(self) -> None:
         if not self.dead:
@@ -84,12 +118,13 @@ class GatedPgConnection(psycopg.Connection[Any]):
         if self.dead:
             return
         self.dead = True
+        socket, self.pgconn = self.pgconn, NoSocket()  # type: ignore[assignment]
         if self.parking is None:
-            super().close()
+            socket.finish()
         else:
-            self.parking.give_back(self.pgconn)
+            self.parking.give_back(socket)
 
-    def __del__(self) -> None:
+    def __del__(self) -> None:  # type: ignore[override]
         """Nothing: the socket is the parking's, not this object's."""
 
 
@@ -111,18 +146,21 @@ class Parking:
         return made
 
     def give_back(self, socket: PGconn) -> None:
-        if socket.status != psycopg.pq.ConnStatus.OK or socket.transaction_status == ACTIVE:
+        """Close the session on this socket and keep the socket."""
+        if socket.status != ConnStatus.OK or socket.transaction_status == TransactionStatus.ACTIVE:
+            self._all.remove(socket)
             socket.finish()  # in the middle of something: the server notices that nobody listens
             return
-        if socket.transaction_status != IDLE:
-            socket.exec_(b"ROLLBACK")
-        socket.exec_(b"DISCARD ALL")
+        idle = socket.transaction_status == TransactionStatus.IDLE
+        socket.exec_(FORGET if idle else b"ROLLBACK; " + FORGET)
         self._free.append(socket)
 
     def pids(self) -> list[int]:
         """The server's processes for the open sockets."""
-        return [socket.backend_pid for socket in self._all if socket.status == psycopg.pq.ConnStatus.OK]
+        return [socket.backend_pid for socket in self._all if socket.status == ConnStatus.OK]
 
     def close(self) -> None:
         for socket in self._all:
             socket.finish()
+        self._all.clear()
+        self._free.clear()

@@ -1,7 +1,7 @@
 """A process: fresh objects, a gate, and one function that runs until it returns, raises or dies.
 
 What a process is handed crosses its gate: the clock (each sleep), the cloud (each call), files (write, fsync, replace), the database (each statement, each
-commit) and HTTP (each request). What it holds dies with it. How it ended is an `Outcome`, in plain data, so that a judge elsewhere can read it.
+commit) and HTTP (each request). What it holds dies with it. How it ended is said in plain data (see `outcome`).
 
 Not handled here: which faults strike (see `schedule`), and who moves when there are several (see `baton`).
 """
@@ -11,9 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import datetime
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +20,9 @@ from sqlalchemy import Engine
 
 from labkit.clock import Clock
 from labkit.cloud import Cloud
-from labkit.faults.fault import Crash
+from labkit.faults.escape import inside_process
 from labkit.faults.gate import Gate
+from labkit.faults.outcome import Outcome, describe_error, forget_frames, plain
 from labkit.faults.sql_gate import LockWait
 from labkit.faults.world import World
 from labkit.files import DiskFiles
@@ -31,6 +30,8 @@ from labkit.store import JsonFileStore, MemoryStore, SqlStore, StateStore
 
 if TYPE_CHECKING:
     import httpx
+
+__all__ = ["Outcome", "Process", "describe_error", "plain", "run_body"]
 
 
 class ProcessClock:
@@ -118,8 +119,6 @@ class Process:
         self.clock = ProcessClock(gate)
         self.files = ProcessFiles(gate, world.files_folder)
         self.cloud = Cloud(world.ledger, world.clock, by=gate.process, hook=self._call_cloud)
-        self.random = random.Random(f"labkit {gate.process}")  # noqa: S311  (an input of the run, not a secret)
-        self._engines: list[Engine] = []
 
     def _call_cloud(self, label: str, key: str | None, act: Callable[[], str]) -> str:
         def answer() -> str:
@@ -133,11 +132,14 @@ class Process:
         return self.gate.cross("cloud", label, answer)
 
     @cached_property
+    def random(self) -> random.Random:
+        """Randomness that is an input of the run: the same in every replay, another for each process."""
+        return random.Random(f"labkit {self.name}")
+
+    @cached_property
     def engine(self) -> Engine:
         """An engine whose connections cross the gate."""
-        made = self.world.database.engine(self.gate, self._locks)
-        self._engines.append(made)
-        return made
+        return self.world.database.engine(self.gate, self._locks)
 
     @cached_property
     def store(self) -> StateStore:
@@ -166,100 +168,24 @@ class Process:
         self.gate.tell("note", label, text)
 
     def end(self) -> None:
-        """Give back what the process held."""
+        """Give back what the process held: its connections and its locks."""
         self.gate.close()
-        for engine in self._engines:
-            self.world.database.release(engine)
-        self._engines.clear()
 
     def __repr__(self) -> str:
         return f"<Process {self.name}>"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a process ended, in plain data. `how` is returned, raised, crashed, hung or endless."""
-
-    process: str
-    how: str
-    value: Any = None
-    error: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        if self.how == "returned":
-            return f"returned {_short(self.value)}"
-        return f"raised {self.error['type']}: {self.error['message']}" if self.how == "raised" else self.how
-
-
 def run_body(process: Process, body: Callable[[Process], Any]) -> Outcome:
     """Run the function of a process to its end and say how it ended. Nothing that it raises comes out of here."""
-    name, gate = process.name, process.gate
+    outcome = Outcome(process.name, "crashed")
     try:
-        value = body(process)
-    except Crash:
-        _forget_frames()
-        return Outcome(name, "crashed")
+        with inside_process():
+            value = body(process)
+        if not process.gate.dead:
+            outcome = Outcome(process.name, "returned", plain(value))
     except BaseException as error:  # the boundary of the process: here every error becomes data
-        if gate.dead:
-            return Outcome(name, "crashed")
-        described = describe_error(error)
-        _clear(error)
-        return Outcome(name, "raised", error=described)
-    if gate.dead:  # the code swallowed its own death and returned: the process is dead all the same
-        return Outcome(name, "crashed")
-    return Outcome(name, "returned", plain(value))
-
-
-def _forget_frames() -> None:
-    import sys
-
-    _clear(sys.exc_info()[1])
-
-
-def _clear(error: BaseException | None) -> None:
-    """Cut the tracebacks off: frames of a dead process would keep its cursors, and with them its locks, alive."""
-    seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        one = waiting.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            one.__traceback__ = None
-            waiting += [one.__cause__, one.__context__]
-
-
-def describe_error(error: BaseException) -> dict[str, Any]:
-    """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form."""
-    data = {name: plain(value) for name, value in vars(error).items() if not name.startswith("_")}
-    cause = error.__cause__
-    return {
-        "type": type(error).__name__,
-        "bases": [base.__name__ for base in type(error).__mro__],
-        "message": str(error)[:500],
-        "data": data,
-        "cause": describe_error(cause) if cause is not None and cause is not error else None,
-    }
-
-
-def plain(value: Any) -> Any:
-    """A value as plain data that JSON can hold; what it cannot hold becomes {"type": ..., "repr": ...}."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: plain(item) for key, item in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"type": type(value).__name__, **{k: plain(v) for k, v in asdict(value).items()}}
-    return {"type": type(value).__name__, "repr": repr(value)[:200]}
-
-
-def _short(value: Any) -> str:
-    text = repr(value["id"] + " " + value["state"]) if isinstance(value, dict) and value.get("type") == "Task" else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        if not process.gate.dead:
+            outcome = Outcome(process.name, "raised", error=describe_error(error))
+        forget_frames(error)
+    # subtle: code that swallowed its own death and returned, or raised something else, is dead all the same
+    return Outcome(process.name, process.gate.how) if process.gate.how else outcome

@@ -80,7 +80,9 @@ class Report:
         return self
 
 
-def judge(scenario: Scenario, ends: Iterable[tuple[End, str]]) -> tuple[list[Counterexample], bool, dict[str, str | None]]:
+def judge(
+    scenario: Scenario, ends: Iterable[tuple[End, str]]
+) -> tuple[list[Counterexample], bool, dict[str, str | None]]:
     """Hold every end against the invariants. Returns (counterexamples, was the goal reached, state key -> why it ends badly)."""
     broken: list[Counterexample] = []
     reached = scenario.goal is None

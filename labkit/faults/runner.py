@@ -1,31 +1,31 @@
 """Runs a scenario under one schedule, the same way every time.
 
 A process that crashes (or hangs, and is killed) is followed by a restarted one with fresh objects, until one ends. `once` runs a single
-generation from a photographed state, which is what the engines need; `replay` runs a whole schedule from the start and returns its trace.
+generation from a photographed state, which is what the engines need; `run` runs a whole schedule from the start, and `replay` shows it as a trace.
 
-Not handled here: which schedules to run.
+Not handled here: which schedules to run (see `sweep`, `interleave`, `search`), and what an end shows (see `ending`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
-from labkit.clock import STORY_BEGINS
-from labkit.database import parse_time
-from labkit.faults.baton import Actor, Baton
+from labkit.faults.baton import Actor, Baton, Choose
+from labkit.faults.ending import end_of, plain_rows
 from labkit.faults.gate import Alone, Gate
-from labkit.faults.process import Outcome, Process, plain, run_body
-from labkit.faults.scenario import Body, Call, End, Scenario
+from labkit.faults.outcome import Outcome
+from labkit.faults.process import Process, run_body
+from labkit.faults.record import Record, lines_of, renamed
+from labkit.faults.scenario import Body, End, Scenario
 from labkit.faults.schedule import Injection, Schedule, Token
-from labkit.faults.trace import Line, Trace, rename_ids
+from labkit.faults.trace import Line, Trace
 from labkit.faults.world import Photograph, World
-from labkit.store import JsonFileStore
-from labkit.task import TaskState
+
+__all__ = ["Choose", "Generation", "Runner", "follow", "plain_rows"]
 
 MOST_RESTARTS = 25
-Choose = Callable[[Sequence[Actor], "Actor | None"], Actor]
 
 
 @dataclass
@@ -33,23 +33,32 @@ class Generation:
     """What the processes that ran at the same time did: one, or several actors."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    record: list[Record] = field(default_factory=list)
     struck: list[Injection] = field(default_factory=list)
-    moved: list[Injection] = field(default_factory=list)
+    moved: list[tuple[Injection, str]] = field(default_factory=list)  # and what stands there now
     deadlock: str = ""
+    stuck: int = 0  # actors whose code never came back
 
     @property
     def needs_restart(self) -> bool:
         """Whether somebody died, hung or was interrupted, so that a new process must take over."""
-        return any(o.how in ("crashed", "hung") or (o.how == "raised" and "Exception" not in o.error["bases"]) for o in self.outcomes)
+        return any(
+            o.how in ("crashed", "hung") or (o.how == "raised" and "Exception" not in o.error["bases"])
+            for o in self.outcomes
+        )
+
+    @property
+    def lines(self) -> list[Line]:
+        """What happened, line by line."""
+        return lines_of(self.record)
 
     def places(self) -> list[Line]:
         """All crossings, as places where a fault can sit."""
-        return [line for line in self.lines if line.kind == "cross"]
+        return lines_of(record for record in self.record if record[0] == "cross")
 
 
 class Runner:
-    """One scenario in one world. `database` is memory, sqlite or postgres (then `url` names an empty database)."""
+    """One scenario in one world."""
 
     def __init__(self, scenario: Scenario, world: World) -> None:
         self.scenario, self.world = scenario, world
@@ -64,107 +73,83 @@ class Runner:
         finally:
             process.end()
 
-    def once(self, start: Photograph, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = (), choose: Choose | None = None) -> Generation:
+    def once(
+        self,
+        start: Photograph,
+        first: int,
+        bodies: Sequence[Body],
+        faults: Sequence[Injection] = (),
+        choose: Choose | None = None,
+    ) -> Generation:
         """Put the world back to `start` and run one generation of processes, named from p`first` on."""
         self.world.put_back(start)
         return self.generation(first, bodies, faults, choose)
 
-    def generation(self, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = (), choose: Choose | None = None) -> Generation:
+    def generation(
+        self, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = (), choose: Choose | None = None
+    ) -> Generation:
         """The same from the world as it is now."""
         made = Generation()
-        world = self.world
-        server: Any = world.database if len(bodies) > 1 and world.kind == "postgres" else None
-        stage = Baton(world.clock, choose, server)
+        stage = Baton(self.world.clock, choose, self.world.server if len(bodies) > 1 else None)
+        outcomes: dict[int, Outcome] = {}
         gates: list[Gate] = []
-        outcomes: list[Outcome | None] = [None] * len(bodies)
 
-        def add(index: int, body: Body) -> None:
-            number = first + index
-            name = f"p{number}"
+        def play(number: int, body: Body, actor: Actor) -> None:
+            mine = [i for i in faults if i.process == number]
+            gate = Gate(f"p{number}", mine, made.record, self.world.clock, actor, later=self.world.send_late)
+            gates.append(gate)
+            gate.tell("start", "restarted" if number > len(self.scenario.bodies) else "runs")
+            process = Process(self.world, gate, store=self.scenario.store, locks=actor)
+            outcomes[number] = outcome = run_body(process, body)
+            process.end()
+            gate.tell("end", outcome.how, "" if str(outcome) == outcome.how else str(outcome))
 
-            def play(actor: Actor) -> None:
-                mine = [i for i in faults if i.process == number]
-                gate = Gate(name, mine, made.lines, world.clock, actor, later=world.send_late)  # type: ignore[arg-type]  # leave() never returns
-                gates.append(gate)
-                gate.tell("start", "restarted" if number > len(self.scenario.bodies) else "runs")
-                process = Process(world, gate, store=self.scenario.store, locks=actor)
-                outcomes[index] = run_body(process, body)
-                process.end()
-                self._tell_end(gate, outcomes[index])
-
-            actors.append(stage.add(play))
-
-        actors: list[Actor] = []
-        for index, body in enumerate(bodies):
-            add(index, body)
+        actors = [stage.add(partial(play, first + index, body)) for index, body in enumerate(bodies)]
         stage.run()
-        for index, actor in enumerate(actors):
-            made.outcomes.append(outcomes[index] or self._left(first + index, actor, made.lines))
+        for number, actor in enumerate(actors, first):
+            made.outcomes.append(outcomes.get(number) or self._left(number, actor, made))
         made.struck = [i for gate in gates for i in gate.struck]
         made.moved = [i for gate in gates for i in gate.moved]
         made.deadlock = stage.deadlock
+        made.stuck = sum(bool(actor.left) for actor in actors)
         return made
 
-    def _tell_end(self, gate: Gate, outcome: Outcome | None) -> None:
-        if outcome is not None:
-            text = str(outcome)
-            gate.tell("end", outcome.how, "" if text == outcome.how else text)
-
-    def _left(self, number: int, actor: Actor, lines: list[Line]) -> Outcome:
+    def _left(self, number: int, actor: Actor, made: Generation) -> Outcome:
         """The outcome of a process whose code never came back."""
         how = actor.left or "hung"
-        lines.append(Line("end", f"p{number}", self.world.clock.elapsed, label=how))
+        made.record.append(("end", f"p{number}", self.world.clock.elapsed, 0, "", "", how, "", ""))
         return Outcome(f"p{number}", how)
 
     def end(self, schedule: Schedule, generations: Sequence[Generation]) -> End:
         """What the world shows now, after late requests have arrived."""
-        self.world.deliver()
-        outcomes = tuple(o for g in generations for o in g.outcomes)
-        struck = {i for g in generations for i in g.struck}
-        return End(
-            token=str(self.token(schedule)),
-            outcomes=outcomes,
-            effects=tuple(self.world.ledger.entries()),
-            tasks=self._tasks(),
-            files={name: content.decode("utf-8", "backslashreplace") for name, content in self.world.files().items()},
-            rows={name: rows for name, rows in plain_rows(self.world.rows()).items() if name != "tasks"},
-            calls=tuple(_call(line) for g in generations for line in g.places() if line.side == "before" and line.boundary != "sql"),
-            seconds=self.world.clock.elapsed,
-            unreached=tuple(str(i) for i in schedule.injections if i not in struck),
-            moved=tuple(str(i) for g in generations for i in g.moved),
-            notes=tuple(Call(x.process, "note", x.label, x.time, x.text) for g in generations for x in g.lines if x.kind == "note"),
-            deadlock="; ".join(g.deadlock for g in generations if g.deadlock),
-        )
-
-    def _tasks(self) -> dict[str, dict[str, Any]]:
-        if self.scenario.store != "json":
-            return {row["id"]: row for row in plain_rows(self.world.rows()).get("tasks", [])}
-        path = self.world.files_folder / "tasks.json"
-        if not path.exists():
-            return {}
-        store = JsonFileStore(path, self.world.clock)
-        return {task.id: plain(task) for state in TaskState for task in store.list_by_state(state)}
+        return end_of(self.world, self.scenario, self.token(schedule), generations)
 
     def token(self, schedule: Schedule) -> Token:
         return Token(self.scenario.name, self.world.kind, schedule)
 
-    def replay(self, schedule: Schedule, choose: Choose | None = None) -> tuple[End, Trace]:
-        """Run a whole schedule from the start. Two replays of one schedule give equal traces, to the byte."""
+    def run(self, schedule: Schedule, choose: Choose | None = None) -> tuple[End, list[Generation]]:
+        """Run a whole schedule from the start."""
         bodies, first = self.scenario.bodies, 1
-        generations = [self.once(self.start, first, bodies, schedule.injections, choose or follow(schedule.order))]
+        choose = choose or follow(schedule.order)
+        generations = [self.once(self.start, first, bodies, schedule.injections, choose)]
         while generations[-1].needs_restart and len(generations) <= MOST_RESTARTS:
             first += len(bodies)
             bodies = (self.scenario.restarted,)
             generations.append(self.generation(first, bodies, schedule.injections))
-        end = self.end(schedule, generations)
-        lines = tuple(rename_ids(line for g in generations for line in g.lines))
-        return end, Trace(end.token, lines).with_broken(self.scenario.why_broken(end))
+        return self.end(schedule, generations), generations
+
+    def replay(self, schedule: Schedule, choose: Choose | None = None) -> tuple[End, Trace]:
+        """The same, shown. Two replays of one schedule give equal traces, to the byte."""
+        end, generations = self.run(schedule, choose)
+        lines = list(renamed(record for g in generations for record in g.record))
+        notes = [Line("note", time=end.seconds, label="crossing not reached", text=place) for place in end.unreached]
+        notes += [Line("note", time=end.seconds, label="something else stands there", text=it) for it in end.moved]
+        return end, Trace(end.token, tuple(lines + notes)).with_broken(self.scenario.why_broken(end))
 
 
 def follow(order: Sequence[tuple[int, int]]) -> Choose:
     """Who moves next according to an order; where it says nothing, the current actor goes on."""
-    moves = [actor for actor, times in order for _ in range(times)]
-    taken = iter(moves)
+    taken = iter([actor for actor, times in order for _ in range(times)])
 
     def choose(ready: Sequence[Actor], current: Actor | None) -> Actor:
         wanted = next(taken, None)
@@ -172,18 +157,3 @@ def follow(order: Sequence[tuple[int, int]]) -> Choose:
         return chosen[0] if chosen else current if current in ready and current is not None else ready[0]
 
     return choose
-
-
-def _call(line: Line) -> Call:
-    return Call(line.process, line.boundary, line.label, line.time, line.fault)
-
-
-def plain_rows(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows as plain data, the same for both databases: times as ISO text in UTC."""
-    return {name: [{column: _plain_value(column, value) for column, value in row.items()} for row in found] for name, found in rows.items()}
-
-
-def _plain_value(column: str, value: Any) -> Any:
-    if column.endswith("_at") and value is not None:
-        return parse_time(value).astimezone(STORY_BEGINS.tzinfo).isoformat()
-    return plain(value)

@@ -15,6 +15,7 @@ from typing import Any
 
 from labkit.cloud import Effect, resources
 from labkit.faults.process import Outcome, Process
+from labkit.faults.schedule import check_name
 
 Body = Callable[[Process], Any]
 
@@ -110,6 +111,9 @@ class Scenario:
     recover: Body | None = None
     goal: Callable[[End], bool] | None = None
     store: str = "sql"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
 
     @property
     def bodies(self) -> tuple[Body, ...]:

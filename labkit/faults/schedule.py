@@ -15,18 +15,31 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from labkit.errors import UsageError
-from labkit.faults.fault import KINDS, Fault
+from labkit.faults.fault import BOUNDARIES, KINDS, ONLY_AT, Fault
+from labkit.faults.trace import UUID
 
-BOUNDARIES = ("sql", "clock", "http", "file", "cloud")
-PLACE = re.compile(r"p([1-9]\d{0,3})@(" + "|".join(BOUNDARIES) + r")?([1-9]\d{0,5})\.(before|after)\+([^~]+)(?:~([0-9a-f]{3}))?")
+MOST_PROCESSES, MOST_CALLS = 9_999, 999_999  # as many as a token has room for
+WHERE = r"p([1-9]\d{0,3})@(" + "|".join(BOUNDARIES) + r")?([1-9]\d{0,5})\.(before|after)"
+MARK = re.compile(r"[0-9a-f]{3}")
+PLACE = re.compile(WHERE + r"\+([^~]+)(?:~([0-9a-f]{3}))?", re.ASCII)
+MOVES = re.compile(r"([1-9])x([1-9]\d{0,5})", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
 HEAD = re.compile(r"([A-Za-z0-9_.-]+)/([a-z]+):(.*)", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
 def fingerprint(boundary: str, label: str) -> str:
     """Three hex digits that stand for what a call was, for the eye and for the replay."""
-    return hashlib.sha256(f"{boundary} {label}".encode()).hexdigest()[:3]
+    return hashlib.sha256(f"{boundary} {UUID.sub('id', label)}".encode()).hexdigest()[:3]
+
+
+def check_name(name: str) -> None:
+    """Return when a scenario can have this name in a token, raise `UsageError` when it cannot."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be the name of a scenario: letters, digits, _ . - only")
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,12 @@ class Injection:
     def __post_init__(self) -> None:
         if self.side not in KINDS[self.fault.kind][0]:
             raise UsageError(f"{self.fault} cannot sit on the {self.side} side of a crossing")
+        if self.boundary and self.boundary not in ONLY_AT.get(self.fault.kind, BOUNDARIES):
+            raise UsageError(f"{self.fault} cannot happen at the boundary {self.boundary!r}")
+        if not (1 <= self.process <= MOST_PROCESSES and 1 <= self.number <= MOST_CALLS):
+            raise UsageError(f"p{self.process}@{self.number}: processes and calls are counted from 1")
+        if self.stood_there and not MARK.fullmatch(self.stood_there):
+            raise UsageError(f"{self.stood_there!r} is no fingerprint of three hex digits")
 
     def __str__(self) -> str:
         mark = f"~{self.stood_there}" if self.stood_there else ""
@@ -52,7 +71,7 @@ class Injection:
     def parse(cls, text: str) -> Injection:
         match = PLACE.fullmatch(text)
         if not match:
-            raise UsageError(f"{text!r} is not a place of a fault, such as p1@7.after+crash")
+            raise UsageError(f"{text[:60]!r} is not a place of a fault, such as p1@7.after+crash")
         process, boundary, number, side, fault, mark = match.groups()
         return cls(int(process), int(number), side, Fault.parse(fault), boundary or "", mark or "")
 
@@ -63,6 +82,10 @@ class Schedule:
 
     injections: tuple[Injection, ...] = ()
     order: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(not 1 <= actor <= 9 or not 1 <= moves <= MOST_CALLS for actor, moves in self.order):
+            raise UsageError(f"{self.order} is no order of moves: up to nine actors, each with one move or more")
 
     def __str__(self) -> str:
         faults = ",".join(map(str, self.injections)) or "none"
@@ -86,9 +109,9 @@ class Schedule:
 def _parse_order(text: str) -> tuple[tuple[int, int], ...]:
     if not text:
         return ()
-    parts = [re.fullmatch(r"([1-9])x([1-9]\d{0,5})", part) for part in text.split(".")]
+    parts = [MOVES.fullmatch(part) for part in text.split(".")]
     if None in parts:
-        raise UsageError(f"{text!r} is not an order of moves, such as 1x4.2x9")
+        raise UsageError(f"{text[:60]!r} is not an order of moves, such as 1x4.2x9")
     return tuple((int(part.group(1)), int(part.group(2))) for part in parts if part)
 
 
@@ -99,6 +122,9 @@ class Token:
     scenario: str
     database: str
     schedule: Schedule
+
+    def __post_init__(self) -> None:
+        check_name(self.scenario)
 
     def __str__(self) -> str:
         return f"{self.scenario}/{self.database}:{self.schedule}"

@@ -28,21 +28,36 @@ def schedules(processes: int, crossings: int, faults: Sequence[str], at_most: in
         kind = Fault.parse(fault)
         return Injection(process, number, side if side in KINDS[kind.kind][0] else "before", kind)
 
-    one = st.builds(place, st.integers(1, processes), st.integers(1, crossings), st.sampled_from(("before", "after")), st.sampled_from(list(faults)))
+    one = st.builds(
+        place,
+        st.integers(1, processes),
+        st.integers(1, crossings),
+        st.sampled_from(("before", "after")),
+        st.sampled_from(list(faults)),
+    )
     several = st.lists(one, max_size=at_most, unique_by=lambda i: (i.process, i.number, i.side)).map(tuple)
-    turns = st.lists(st.tuples(st.integers(1, actors), st.integers(1, 12)), max_size=6).map(tuple) if actors > 1 else st.just(())
+    turns = (
+        st.lists(st.tuples(st.integers(1, actors), st.integers(1, 12)), max_size=6).map(tuple)
+        if actors > 1
+        else st.just(())
+    )
     return st.builds(Schedule, several, turns)
 
 
 def search_runs(
-    runner: Runner, *, examples: int = 200, faults: Sequence[str] = FAULTS, at_most: int = 3, seen: Callable[[End], None] = lambda end: None
+    runner: Runner,
+    *,
+    examples: int = 200,
+    faults: Sequence[str] = FAULTS,
+    at_most: int = 3,
+    seen: Callable[[End], None] = lambda end: None,
 ) -> tuple[int, End | None]:
     """Try `examples` schedules, and tell `seen` of the end of each. Returns (how many ran, the end of the smallest that broke an invariant or None)."""
     import hypothesis
     from hypothesis import HealthCheck, Phase, given, settings
 
-    end, trace = runner.replay(Schedule())
-    crossings = max([line.number for line in trace.lines] + [1])
+    _, generations = runner.run(Schedule())
+    crossings = max([place.number for generation in generations for place in generation.places()] + [1])
     actors = len(runner.scenario.bodies)
     strategy = schedules(actors + at_most, crossings, faults, at_most, actors)
     ran, worst = 0, None
@@ -55,7 +70,7 @@ def search_runs(
     def attempt(schedule: Schedule) -> None:
         nonlocal ran, worst
         ran += 1
-        found, _ = runner.replay(schedule)
+        found, _ = runner.run(schedule)
         seen(found)
         if runner.scenario.why_broken(found):
             worst = found

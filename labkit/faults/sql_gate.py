@@ -20,7 +20,9 @@ from typing import Any
 from labkit.faults.fault import Crash
 from labkit.faults.gate import Gate
 
-TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?\"?([A-Za-z_][\w.]*)", re.IGNORECASE)
+TABLE = re.compile(
+    r"\b(?:FROM|INTO|UPDATE|JOIN|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?\"?([A-Za-z_][\w.]*)", re.IGNORECASE
+)
 
 
 @lru_cache(maxsize=1024)
@@ -36,6 +38,8 @@ def label_of(statement: str) -> str:
 
 class LockWait:
     """How a statement that meets a lock waits. `retry` returns True when it is worth asking again (see `baton`)."""
+
+    victim = False  # the statement was cancelled to end a deadlock
 
     def retry(self) -> bool:
         return False
@@ -54,31 +58,33 @@ class GatedCursor(sqlite3.Cursor):
     connection: GatedConnection  # type: ignore[assignment]  # made by it
 
     def execute(self, sql: str, parameters: Any = (), /) -> GatedCursor:
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).execute(sql, parameters), sql)
+        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).execute(sql, parameters))
         return self
 
     def executemany(self, sql: str, parameters: Any, /) -> GatedCursor:
         rows = list(parameters)
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executemany(sql, rows), sql)
+        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executemany(sql, rows))
         return self
 
     def executescript(self, sql: str, /) -> GatedCursor:
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executescript(sql), sql)
+        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executescript(sql))
         return self
 
-    def _fetch(self, fetch: Callable[[], Any]) -> Any:
-        if self.connection.dead:
-            raise Crash("its process is dead")
-        return fetch()
-
     def fetchone(self) -> Any:
-        return self._fetch(super().fetchone)
+        self.connection.check_alive()
+        return super().fetchone()
 
     def fetchall(self) -> Any:
-        return self._fetch(super().fetchall)
+        self.connection.check_alive()
+        return super().fetchall()
 
-    def fetchmany(self, size: int | None = 1) -> Any:
-        return self._fetch(lambda: super(GatedCursor, self).fetchmany(size))
+    def fetchmany(self, size: int | None = None) -> Any:
+        self.connection.check_alive()
+        return super().fetchmany(self.arraysize if size is None else size)
+
+    def __next__(self) -> Any:
+        self.connection.check_alive()
+        return super().__next__()
 
     def close(self) -> None:
         if not self.connection.dead:
@@ -102,13 +108,20 @@ class GatedConnection(sqlite3.Connection):
         """From now on this connection is the process's own."""
         self.gate, self.locks = gate, locks
         gate.at_death.append(self.die)
+        if gate.dead:  # a process that died while it connected
+            self.die()
 
-    def through(self, label: str, act: Callable[[], Any], sql: str) -> Any:
+    def check_alive(self) -> None:
+        if self.dead:
+            raise Crash("its process is dead")
+
+    def through(self, label: str, act: Callable[[], Any]) -> Any:
         if self.gate is None:
             return act()
-        return self.gate.cross("sql", label, lambda: self._patiently(act, sql), driver="sqlite")
+        return self.gate.cross("sql", label, lambda: self._patiently(act, label), driver="sqlite")
 
-    def _patiently(self, act: Callable[[], Any], sql: str) -> Any:
+    def _patiently(self, act: Callable[[], Any], label: str) -> Any:
+        inside = self.in_transaction
         while True:
             waits_here = self.fresh
             try:
@@ -118,12 +131,13 @@ class GatedConnection(sqlite3.Connection):
                 if not (waits_here and "locked" in str(error) and self.locks.retry()):
                     raise
             else:
-                self.fresh = sql.upper().startswith("BEGIN") if self.in_transaction else True
+                self.fresh = label.startswith("BEGIN") or not self.in_transaction
+                if inside and not self.in_transaction:
+                    self.locks.ended()
                 return answer
 
     def cursor(self, factory: Any = GatedCursor) -> Any:
-        if self.dead:
-            raise Crash("its process is dead")
+        self.check_alive()
         made = super().cursor(factory)
         self.cursors.add(made)
         return made
@@ -139,10 +153,10 @@ class GatedConnection(sqlite3.Connection):
 
     def commit(self) -> None:
         if self.gate is None or not self.in_transaction and not self.dead:
-            return super().commit()
-        self.fresh = True
-        self.through("COMMIT", super().commit, "COMMIT")
-        self.locks.ended()
+            super().commit()
+        else:
+            self.fresh = True
+            self.through("COMMIT", super().commit)
 
     def rollback(self) -> None:
         if not self.dead:
@@ -158,7 +172,10 @@ class GatedConnection(sqlite3.Connection):
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> Any:
         # subtle: sqlite3's own __exit__ commits in C and would pass the gate by
-        self.commit() if kind is None else self.rollback()
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
         return False
 
     def die(self) -> None:

@@ -13,15 +13,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from labkit.faults.fault import Fault
+from labkit.faults.fault import Fault, fits
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End
 from labkit.faults.schedule import Injection, Schedule, fingerprint
-from labkit.faults.trace import Line
 from labkit.faults.world import Photograph
 
 MOST_RUNS = 2_000
 MOST_CRASHES = 8
+MOST_STUCK = 25  # runs whose code would not stop: each keeps a thread for ever
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,11 @@ class Closure:
     runs: int = 0
     states: dict[str, State] = field(default_factory=dict)
     closed: bool = True
-    reached: list[tuple[str, str, str]] = field(default_factory=list)  # (state before, token of the crash, state it left)
+    reached: list[tuple[str, str, str]] = field(
+        default_factory=list
+    )  # (state before, token of the crash, state it left)
     deepest: int = 0
+    stuck: int = 0
 
     def __str__(self) -> str:
         how = "closed" if self.closed else f"capped at {self.runs} runs"
@@ -63,48 +66,56 @@ def sweep_runs(
     `faults` strike in the first process; restarted ones only crash. `left` is told of each new state that a crash left, before anybody goes on from it.
     """
     done = closure if closure is not None else Closure()
-    first = State(_key_at(runner, runner.start), Schedule(), runner.start, 0)
+    first = State(_first_key(runner), Schedule(), runner.start, 0)
     done.states[first.key] = first
     waiting = deque([first])
     while waiting:
         state = waiting.popleft()
         done.deepest = max(done.deepest, state.crashes)
-        number = 1 if state.crashes == 0 else len(runner.scenario.bodies) + state.crashes
-        bodies: tuple[Body, ...] = runner.scenario.bodies if state.crashes == 0 else (runner.scenario.restarted,)
-        base = runner.once(state.photograph, number, bodies)
+        kinds = faults if state.crashes == 0 else ("crash",)
+        for end, run in _sweep_state(runner, state, kinds, done, most_runs):
+            if run is None or not _died(run[1]):
+                yield end(), state.key
+
+
+def _sweep_state(
+    runner: Runner, state: State, faults: Sequence[str], done: Closure, waiting: deque[State], most_runs: int
+) -> Iterator[tuple[End, str]]:
+    """The run that goes on from a state, and the same run with each fault at each crossing."""
+    scenario = runner.scenario
+    number = 1 if state.crashes == 0 else len(scenario.bodies) + state.crashes
+    bodies: tuple[Body, ...] = scenario.bodies if state.crashes == 0 else (scenario.restarted,)
+    base = runner.once(state.photograph, number, bodies)
+    done.runs += 1
+    yield runner.end(state.schedule, [base]), state.key
+    if any(outcome.how == "endless" for outcome in base.outcomes):
+        done.closed = False  # a run without end has no last crossing
+        return
+    for injection in _places(base, number, faults):
+        if done.runs >= most_runs or done.stuck >= MOST_STUCK:
+            done.closed = False
+            return
+        schedule = state.schedule.plus(injection)
+        run = runner.once(state.photograph, number, bodies, (injection,))
         done.runs += 1
-        yield runner.end(state.schedule, [base]), state.key
-        for place in base.places():
-            for kind in faults if state.crashes == 0 else ("crash",):
-                if done.runs >= most_runs:
-                    done.closed = False
-                    return
-                injection = _at(place, number, kind)
-                if injection is None:
-                    continue
-                schedule = state.schedule.plus(injection)
-                run = runner.once(state.photograph, number, bodies, (injection,))
-                done.runs += 1
-                if not _died(run):
-                    yield runner.end(schedule, [run]), state.key
-                if run.needs_restart:
-                    known = len(done.states)
-                    key = _remember(runner, done, schedule, state, waiting)
-                    if kind == "crash":
-                        done.crash_points += 1
-                        done.reached.append((state.key, str(runner.token(schedule)), key))
-                    if len(done.states) > known:
-                        left(runner.end(schedule, [run]))
+        done.stuck += run.stuck
+        if not _died(run):
+            yield runner.end(schedule, [run]), state.key
+        if run.needs_restart:
+            left = _remember(runner, done, schedule, state, waiting)
+            if injection.fault.kind == "crash":
+                done.crash_points += 1
+                done.reached.append((state.key, str(runner.token(schedule)), left))
 
 
-def _at(place: Line, process: int, kind: str) -> Injection | None:
-    """The fault of this kind at this place, or None where it cannot sit."""
-    fault = Fault.parse(kind)
-    if place.side == "after" and fault.kind in ("error", "late", "hang", "duplicate", "torn"):
-        return None
-    if fault.kind in ("error", "timeout", "late") and place.boundary == "clock":
-        return None
-    return Injection(process, place.number, place.side, fault, stood_there=fingerprint(place.boundary, place.label))
+def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[Injection]:
+    """Each of these faults at each place where it can sit."""
+    kinds = [Fault.parse(text) for text in faults]
+    for place in base.places():
+        mark = fingerprint(place.boundary, place.label)
+        for fault in kinds:
+            if fits(fault.kind, place.boundary, place.side):
+                yield Injection(process, place.number, place.side, fault, stood_there=mark)
 
 
 def _died(run: Generation) -> bool:
@@ -122,6 +133,7 @@ def _remember(runner: Runner, done: Closure, schedule: Schedule, state: State, w
     return key
 
 
-def _key_at(runner: Runner, photograph: Photograph) -> str:
-    runner.world.put_back(photograph)
-    return runner.world.key()
+def _first_key(runner: Runner) -> str:
+    """The state before anything ran. What restarts there is another program when the scenario has one for it, so it is another state then."""
+    runner.world.put_back(runner.start)
+    return runner.world.key() if runner.scenario.recover is None else f"first {runner.world.key()}"

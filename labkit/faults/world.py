@@ -9,28 +9,24 @@ Not handled here: running anything in it (see `process`).
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
+import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from labkit.clock import STORY_BEGINS, VirtualClock
+from labkit.clock import VirtualClock
 from labkit.cloud import Effect, FileLedger, MemoryLedger
-from labkit.faults.database_world import DatabaseWorld, Rows, open_database
-from labkit.faults.trace import UUID
+from labkit.errors import UsageError
+from labkit.faults.baton import Server
+from labkit.faults.database_world import KINDS, DatabaseWorld, Rows, open_database
+from labkit.faults.state_key import state_key
 
 FAST_DISK = Path("/dev/shm")  # a disk in memory, where there is one
-DROPPED = ("version", "updated_at")  # they count or date writes: two states that differ only here go on alike
-INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
-# a checksum says again what the content says, and would tell apart what the dropped counters make equal
-COUNTER = re.compile(r'"(?:version|updated_at)": *(?:\d+|"[^"]*")|\b[0-9a-f]{64}\b')
+Late = tuple[float, Callable[[], object], str]  # (when, what happens then, what it is)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Photograph:
     ledger: tuple[Effect, ...]
     files: dict[str, bytes]
     database: Any
-    late: tuple[tuple[float, Callable[[], object]], ...]
+    late: tuple[Late, ...]
 
 
 class World:
@@ -52,15 +48,27 @@ class World:
     them; `attach` joins such a world from another process.
     """
 
-    def __init__(self, database: str = "memory", *, folder: Path | None = None, url: str = "", durable: bool = False, attach: bool = False) -> None:
+    def __init__(
+        self,
+        database: str = "memory",
+        *,
+        folder: Path | None = None,
+        url: str = "",
+        durable: bool = False,
+        attach: bool = False,
+    ) -> None:
+        if database not in KINDS:
+            raise UsageError(f"no such database: {json.dumps(database)} (known: {', '.join(KINDS)})")
         self.kind, self.durable = database, durable
         self._own_folder = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="labkit-world-", dir=FAST_DISK if FAST_DISK.is_dir() else None))
+        self.folder = folder or Path(
+            tempfile.mkdtemp(prefix="labkit-world-", dir=FAST_DISK if FAST_DISK.is_dir() else None)
+        )
         self.files_folder = self.folder / "files"
         self.files_folder.mkdir(exist_ok=True)
         self.clock = VirtualClock()
         self.ledger = FileLedger(self.folder / "ledger.jsonl") if durable else MemoryLedger()
-        self.late: list[tuple[float, Callable[[], object]]] = []
+        self.late: list[Late] = []
         if attach:
             self._read_clock()
         self._database: DatabaseWorld | None = None
@@ -73,6 +81,11 @@ class World:
         if self._database is None:
             self._database = self._open()
         return self._database
+
+    @property
+    def server(self) -> Server | None:
+        """The database, if it is one whose statements block inside it."""
+        return cast("Server", self.database) if self.kind == "postgres" else None
 
     def _moved(self) -> None:
         if self.durable:
@@ -90,20 +103,22 @@ class World:
             self.clock.elapsed, self.clock.step = json.loads(kept.read_text())
 
     def catch_up(self) -> None:
-        """Read what other processes left of the clock."""
+        """Read what other processes left of the clock, and let the database finish with the dead."""
         self._read_clock()
+        if self.server is not None:
+            self.server.settle()
         if self._database is not None:
             self._database.moved()
 
-    def send_late(self, seconds: float, act: Callable[[], object]) -> None:
+    def send_late(self, seconds: float, act: Callable[[], object], label: str = "") -> None:
         """Let a request arrive `seconds` from now, whatever has become of its sender."""
-        self.late.append((self.clock.elapsed + seconds, act))
+        self.late.append((self.clock.elapsed + seconds, act, label))
 
     def deliver(self, until: float = float("inf")) -> None:
         """Let the late requests arrive that are due; what the far side refuses, nobody hears."""
         due = sorted((item for item in self.late if item[0] <= until), key=lambda item: item[0])
         self.late = [item for item in self.late if item[0] > until]
-        for _, act in due:
+        for _, act, _label in due:
             try:
                 act()
             except Exception:  # the sender has long gone: an error has nowhere to go
@@ -111,15 +126,16 @@ class World:
 
     def files(self) -> dict[str, bytes]:
         """All files by their path below the world's folder of files; lock files are left out."""
-        found = sorted(p for p in self.files_folder.rglob("*") if p.is_file() and p.suffix != ".lock")
-        return {p.relative_to(self.files_folder).as_posix(): p.read_bytes() for p in found}
+        return dict(sorted(_files_in(self.files_folder, "")))
 
     def rows(self) -> Rows:
         return self._database.rows() if self._database is not None else {}
 
     def photograph(self) -> Photograph:
         database = self._database.photograph() if self._database is not None else None
-        return Photograph(self.clock.elapsed, self.clock.step, tuple(self.ledger.entries()), self.files(), database, tuple(self.late))
+        return Photograph(
+            self.clock.elapsed, self.clock.step, tuple(self.ledger.entries()), self.files(), database, tuple(self.late)
+        )
 
     def put_back(self, photograph: Photograph) -> None:
         self.late = []
@@ -141,24 +157,15 @@ class World:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
 
-    def key(self) -> str:
-        """The durable state as a short text: equal for states from which everything goes on alike."""
-        now = self.clock.now()
-        effects = [(e.name, e.target, e.key, e.changed) for e in self.ledger.entries()]
-        state = {
-            "rows": {name: [_kept(row) for row in rows] for name, rows in self.rows().items() if rows},
-            # subtle: a third copy of one effect adds nothing that the second did not show, and would keep a broken program from ever closing
-            "effects": sorted(f"{effect} x{min(times, 2)}" for effect, times in Counter(effects).items()),
-            "order": [str(effect) for effect in dict.fromkeys(effects)],
-            "files": {name: COUNTER.sub("", content.decode("utf-8", "backslashreplace")) for name, content in self.files().items()},
-            "late": sorted(due - self.clock.elapsed for due, _ in self.late),
-            "step": self.clock.step,
-        }
-        text = json.dumps(state, default=str, sort_keys=True)
-        names: dict[str, str] = {}
-        text = UUID.sub(lambda match: names.setdefault(match.group(), f"id-{len(names) + 1}"), text)
-        text = INSTANT.sub(lambda match: _relative(match.group(), now), text)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def key(self, *, exact: bool = False) -> str:
+        """The durable state as a short text: equal for states from which everything goes on alike. `exact` drops nothing (see `state_key`)."""
+        rows = self.rows()
+        numbered = self._database.surrogates() if self._database is not None and not exact else {}
+        late = [(due - self.clock.elapsed, label) for due, _, label in self.late]
+        files = {name: content.decode("utf-8", "backslashreplace") for name, content in self.files().items()}
+        return state_key(
+            self.clock.now(), self.clock.step, self.ledger.entries(), files, late, rows, numbered, exact=exact
+        )
 
     def close(self) -> None:
         if self._database is not None:
@@ -176,20 +183,11 @@ class World:
         return f"<World {self.kind} +{self.clock.elapsed:g}s, {len(self.ledger.entries())} effects>"
 
 
-def _kept(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in DROPPED}
-
-
-def _relative(instant: str, now: datetime) -> str:
-    """An instant as seconds from now: the same state a minute later is the same state.
-
-    Of a past one only that it is past: an age that grows while a broken program is restarted again and again would never let its states close.
-    """
-    when = datetime.fromisoformat(instant)
-    aware = when if when.tzinfo else when.replace(tzinfo=STORY_BEGINS.tzinfo)
-    seconds = (aware - now).total_seconds()
-    return f"{seconds:+g}s" if seconds > 0 else "past"
-
-
-Invariant = Callable[[Any], "str | None"]
-Invariants = Sequence[Invariant]
+def _files_in(folder: Path, above: str) -> Iterator[tuple[str, bytes]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = above + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files_in(Path(entry.path), name + "/")
+            elif not name.endswith(".lock"):
+                yield name, Path(entry.path).read_bytes()

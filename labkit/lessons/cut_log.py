@@ -31,7 +31,7 @@ def cut_everywhere() -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         log = _three_commits(place / "tasks.db", place / "kept")
-        cuts = range(0, len(log) + 1, EVERY)
+        cuts = [*range(0, len(log), EVERY), len(log)]
         return Counter(_opened(place / "kept", place / f"cut-{size}", log[:size]) for size in cuts)
 
 

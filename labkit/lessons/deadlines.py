@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from labkit.clock import VirtualClock
 from labkit.deadline import Deadline
 from labkit.errors import CallTimeout, DeadlineExceeded, TaskNotFound
 from labkit.faults import End, Process, Scenario, run_once
@@ -216,3 +217,15 @@ def stepped(way: Body) -> list[tuple[str, str, str]]:
         for number in range(1, asked + 1)
     ]
     return [(trace.token, "broken" if trace.broken else "holds", trace.broken or "") for trace in traces]
+
+
+def handed_down(thinks: float = 110.0) -> Table:
+    """What each step of `hands_down` may take: its own limit, what remains, and the lesser of the two."""
+    clock = VirtualClock()
+    deadline = Deadline.after(LIMIT, clock)
+    rows = []
+    while deadline.remaining() > 0:
+        left, given = deadline.remaining(), deadline.for_step(STEP_LIMIT)
+        clock.sleep(min(thinks, given))
+        rows.append([seconds(LIMIT - left), seconds(STEP_LIMIT), seconds(left), seconds(given)])
+    return table(["the step begins at", "its own limit", "left of the run", "it may take"], rows)

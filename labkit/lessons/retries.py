@@ -77,9 +77,10 @@ payment = Scenario("payment", pays_again, [exactly_once("charge")])
 payment_with_key = Scenario("payment_with_key", pays_under_a_key, [exactly_once("charge")])
 
 
-def refused(times: int, error: str = "TransientError") -> str:
-    """A schedule in which the first `times` calls of the cloud are refused with this error."""
-    return ",".join(f"p1@cloud{number}.before+error({error})" for number in range(1, times + 1))
+def refused(times: int, error: str = "") -> str:
+    """A schedule in which the first `times` calls of the cloud are refused, with this error (default: a transient one)."""
+    fault = f"error({error})" if error else "error"
+    return ",".join(f"p1@cloud{number}.before+{fault}" for number in range(1, times + 1))
 
 
 def calls(trace: Trace) -> int:

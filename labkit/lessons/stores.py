@@ -106,6 +106,13 @@ def torn_runs(shelf: Shelf) -> list[Trace]:
     ]
 
 
+def left_behind(shelf: Shelf, schedule: str) -> str:
+    """What stands in the file when the first process has died under this schedule."""
+    with open_world(shelf.database) as world:
+        runner = Runner(replace(accepts(shelf), recover=lambda process: None), world)
+        return runner.replay(Schedule.parse(schedule))[0].files[chapter_stores.FILE.name]
+
+
 def torn_write(shelf: Shelf) -> Mark:
     traces = torn_runs(shelf)
     if not traces:

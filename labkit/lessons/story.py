@@ -8,13 +8,15 @@ Not handled here: several crashes in a row (see `faults.sweep`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.faults import End, Scenario, Trace, run_once
+from labkit.faults import End, Report, Scenario, Trace, run_once
 from labkit.faults.chart_table import Table, bad, good, table
 from labkit.faults.paint import seconds
 from labkit.faults.scenario import Body
+from labkit.faults.strip import Strip, strip
 from labkit.faults.trace import Line
 
 APP = "shop"
@@ -47,6 +49,11 @@ def bill(trace: Trace) -> Table:
     return table(("when", "process", "effect", "key"), rows)
 
 
+def strips(reports: Mapping[str, Report]) -> Strip:
+    """The crash points of each sweep as a strip under its name."""
+    return strip((label, report.strip()) for label, report in reports.items())
+
+
 @dataclass(frozen=True)
 class Places:
     """One crash at each place, in order: (schedule, what stood there, trace)."""
@@ -56,10 +63,6 @@ class Places:
     @property
     def broken(self) -> int:
         return sum(trace.broken is not None for _, _, trace in self.runs)
-
-    def strip(self) -> list[tuple[str, str, str]]:
-        """(token, verdict, why), as `faults.strip` draws them."""
-        return [(trace.token, "broken" if trace.broken else "holds", trace.broken or "") for _, _, trace in self.runs]
 
     def _table(self) -> Table:
         return table(("it died", "containers", "the run ended after"), [_row(*run) for run in self.runs])

@@ -20,7 +20,7 @@ from labkit.faults.chart_table import Mark, Table, bad, good, table, unknown
 from labkit.faults.scenario import Body
 from labkit.lessons.story import APP, one_container
 from labkit.tables import tasks
-from labkit.task import Task, TaskState
+from labkit.task import FINAL, Task, TaskState
 
 TASK = "deploy-shop"
 
@@ -47,53 +47,49 @@ def save(process: Process, task: Task, **changes: Any) -> Task:
     return process.store.save(replace(task, **changes))
 
 
-def no_check(process: Process) -> str:
+def no_check(process: Process) -> None:
     """Common error 1, the BAD listing: act. Breaks when it is called twice."""
-    return process.cloud.deploy_container(APP)
+    process.cloud.deploy_container(APP)
 
 
-def checked(process: Process) -> str | None:
+def checked(process: Process) -> None:
     """Step 2 with the save of step 5: look, act, write down. Breaks on a crash between the last two, and with two callers."""
     task = read(process)
-    if task.state == TaskState.COMPLETED:
-        return task.result
+    if task.state in FINAL:
+        return
     task = save_blindly(process, task, state=TaskState.RUNNING)
     result = process.cloud.deploy_container(APP)
     save_blindly(process, task, state=TaskState.COMPLETED, result=result)
-    return result
 
 
-def refuses_running(process: Process) -> str | None:
+def refuses_running(process: Process) -> None:
     """Step 2 that leaves a running task to whoever runs it. Breaks on a crash: nobody ever finishes."""
     task = read(process)
-    if task.state in (TaskState.RUNNING, TaskState.COMPLETED):
-        return task.result
+    if task.state in FINAL or task.state == TaskState.RUNNING:
+        return
     task = save(process, task, state=TaskState.RUNNING)
     result = process.cloud.deploy_container(APP)
     save(process, task, state=TaskState.COMPLETED, result=result)
-    return result
 
 
-def with_key(process: Process) -> str | None:
+def with_key(process: Process) -> None:
     """Step 2, and the task id goes along as idempotency key. Breaks when somebody else writes meanwhile."""
     task = read(process)
-    if task.state == TaskState.COMPLETED:
-        return task.result
+    if task.state in FINAL:
+        return
     task = save_blindly(process, task, state=TaskState.RUNNING)
     result = process.cloud.deploy_container(APP, key=task.id)
     save_blindly(process, task, state=TaskState.COMPLETED, result=result)
-    return result
 
 
-def with_key_and_version(process: Process) -> str | None:
+def with_key_and_version(process: Process) -> None:
     """Key for the outside world, compare-and-set for the record."""
     task = read(process)
-    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
-        return task.result
+    if task.state in FINAL:
+        return
     task = save(process, task, state=TaskState.RUNNING)
     result = process.cloud.deploy_container(APP, key=task.id)
     save(process, task, state=TaskState.COMPLETED, result=result)
-    return result
 
 
 def cancel(process: Process) -> str:
@@ -124,7 +120,12 @@ def task_is_there(process: Process) -> None:
 
 def clicked_twice(way: Body, name: str = "clicked_twice") -> Scenario:
     """One caller, and then a second one."""
-    return Scenario(name, lambda process: [way(process), way(process)], [one_container], setup=task_is_there)
+
+    def both(process: Process) -> None:
+        way(process)
+        way(process)
+
+    return Scenario(name, both, [one_container], setup=task_is_there)
 
 
 def crashed(way: Body, name: str = "crashed") -> Scenario:

@@ -1,0 +1,136 @@
+"""Where an answer stands: in a file, or in the cell of a notebook whose first line is `# labkit: <id>`.
+
+From the cells before it come the statements that define what the answer uses, directly or through another one, in their order. What a cell shows or checks
+stays behind.
+
+Not handled here: a notebook that is out to deceive (see the grader), and whether the answer is any good.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.checks.imports import NAMES
+from labkit.errors import UsageError
+
+MOST_BYTES = 1_000_000
+ANCHOR = re.compile(r"^\s*#\s*labkit:\s*([A-Za-z0-9_-]+)\s*$")
+
+
+def read(path: str, exercise: str) -> str:
+    """The answer's source from a .py file or a notebook. Raises `UsageError`."""
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MOST_BYTES * (20 if file.suffix == ".ipynb" else 1):
+        raise UsageError(f"{path} is too large for an answer")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not text in UTF-8") from None
+    return from_notebook(text, exercise, path) if file.suffix == ".ipynb" else text
+
+
+def from_notebook(text: str, exercise: str, path: str) -> str:
+    """The cell with the anchor, after what it uses of the cells before it. Raises `UsageError`."""
+    try:
+        cells = [_source(cell) for cell in json.loads(text)["cells"] if cell.get("cell_type") == "code"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError(f"{path} is not a notebook") from None
+    marked = [index for index, cell in enumerate(cells) if anchor_of(cell) == exercise]
+    if not marked:
+        raise UsageError(f"{path} has no cell that begins with `# labkit: {exercise}`")
+    return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]])
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def anchor_of(source: str) -> str | None:
+    """The id in the first line `# labkit: <id>`, or None."""
+    first = source.lstrip().split("\n", 1)[0]
+    match = ANCHOR.match(first)
+    return match.group(1) if match else None
+
+
+def with_what_it_uses(answer: str, earlier: Sequence[str]) -> str:
+    """The answer, and in front of it the statements of earlier cells that define a name it uses, directly or through another one."""
+    tree, own = parse(answer), anchor_of(answer)
+    if tree is None:
+        return answer
+    cells = [cell for cell in earlier if own is None or anchor_of(cell) != own]
+    statements = [node for cell in cells for node in _statements(parse(cell))]
+    needed, chosen = _used(tree) | {"*"}, set[int]()
+    while True:
+        more = {at for at, node in enumerate(statements) if at not in chosen and _defined(node) & needed}
+        if not more:
+            break
+        chosen |= more
+        needed = needed.union(*(_used(statements[at]) for at in more))
+    try:
+        front = [ast.unparse(statements[at]) for at in sorted(chosen)]
+    except RecursionError:
+        raise UsageError("a cell that the answer uses is nested too deeply") from None
+    return _future_first(tree, front, answer) if front else answer
+
+
+def _future_first(tree: ast.Module, front: Sequence[str], answer: str) -> str:
+    """`from __future__` must come first, also when other cells' statements go in front."""
+    lines = answer.split("\n")
+    moved = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    for node in moved:
+        lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    first = [line for line in front if line.startswith("from __future__")]
+    rest = [line for line in front if not line.startswith("from __future__")]
+    return "\n".join([*map(ast.unparse, moved), *first, *rest, *lines])
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree, or None for what is no Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a learner's "\d" is not our reader's business
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _statements(tree: ast.Module | None) -> Iterator[ast.stmt]:
+    """A cell's statements without its calls; of labkit's names those that an answer may use."""
+    for node in tree.body if tree else []:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "labkit":
+            node.names = [alias for alias in node.names if alias.name in NAMES or alias.name == "*"]
+            if not node.names:
+                continue
+        if not isinstance(node, ast.Expr):
+            yield node
+
+
+def _used(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a cell binds or changes; those inside a function or class are its own."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return {name for target in targets for name in _used(target)}
+    inside = [node for node in ast.iter_child_nodes(statement) if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))]
+    deeper = [child for node in inside for child in ([node] if isinstance(node, ast.stmt) else node.body)]
+    return {name for node in deeper for name in _defined(node)}

@@ -1,0 +1,127 @@
+"""What an answer may import, and who says no: the source before it runs, and the import itself while it runs.
+
+The standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio; from labkit the names of the exercises. `import labkit` gives an answer a view of
+labkit that holds these names and no others, so that the solution is not one attribute away. Every refusal is remembered: an answer that catches the error has
+imported all the same.
+
+Not handled here: an answer that is out to deceive (see the box of the grader).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from labkit.errors import LabkitError
+
+# what an answer may import from labkit (and from its modules, by these names)
+NAMES = frozenset(
+    """Task TaskState StateStore TaskQueue Clock Checkpoint SagaStep SagaLog Cloud Lease AgentState StatePatch Fact Artifact ContextSlice
+    ProgressUpdate ProgressLog ToolJournal Trace TraceEvent write_transaction tasks task_from_row RetriesExhausted TransientError TerminalError
+    DeadlineExceeded TaskNotFound StaleTask StaleLease InvalidTransition UnstorableValue StoreBusy QueueFull CheckpointNotFound CheckpointExpired
+    CheckpointCorrupt CheckpointNotResumable StaleCheckpoint BudgetTooSmall SagaFailed CompensationFailed""".split()
+)
+HOMES = frozenset(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database")) | {"labkit"}
+PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
+MODULE = re.compile(r"labkit(?:\.\w+)+")
+PACKAGE = Path(__file__).resolve().parents[1]
+
+refused: list[str] = []  # in this process, in order
+
+
+class Forbidden(LabkitError):
+    """The answer imports what an answer may not import."""
+
+
+def look_at_imports(tree: ast.Module) -> None:
+    """Raise `Forbidden` for an import that the source shows, also one by the name of a module in a text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                refuse(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                refuse("." * node.level + (node.module or ""), alias.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "labkit":
+            refuse("labkit", node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_our_module(node.value):
+            refuse(node.value)
+
+
+def _is_our_module(text: str) -> bool:
+    if not MODULE.fullmatch(text):
+        return False
+    place = PACKAGE.parent.joinpath(*text.split("."))
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def refuse(module: str, name: str = "") -> None:
+    """Return when an answer may import this, raise `Forbidden` when it may not. `name` is what is taken from the module."""
+    top = module.split(".")[0]
+    if top == "labkit":
+        if module in HOMES and (name in NAMES or name in ("", "*") or name.startswith("__") or f"{module}.{name}" in HOMES):
+            return
+        wanted = f"{module}.{name}" if name else module
+        _no(f"the answer imports {wanted}: from labkit an answer may use only the names in the exercise, not the library's own solution")
+    if top not in PACKAGES:
+        _no(f"the answer imports {module}: an answer may use the standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio")
+
+
+def _no(why: str) -> None:
+    refused.append(why)
+    raise Forbidden(why)
+
+
+class View(ModuleType):
+    """A module of labkit as an answer sees it: the names of the exercises, and modules that hold some."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(module)
+        self.__all__ = sorted(NAMES & set(dir(sys.modules[module])))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse(self.__name__, name)
+        value = getattr(sys.modules[self.__name__], name)
+        return View(value.__name__) if isinstance(value, ModuleType) else value
+
+
+def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    """`__import__` for an answer. Only what the answer itself asks for is looked at: modules that it imports import what they like."""
+    for wanted in fromlist or ("",):
+        refuse("." * level + name, wanted)
+    found = __import__(name, globals, locals, fromlist, level)
+    return View(found.__name__) if found.__name__ in HOMES else IMPORTLIB if found is importlib else found
+
+
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    """`importlib.import_module` for an answer."""
+    refuse(name)
+    found = importlib.import_module(name, package)
+    return View(found.__name__) if found.__name__ in HOMES else found
+
+
+class _Importlib(ModuleType):
+    """`importlib` for an answer."""
+
+    import_module = staticmethod(_import_module)
+    __import__ = staticmethod(_import)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib, name)
+
+
+IMPORTLIB = _Importlib("importlib")
+
+
+def guarded_builtins() -> Mapping[str, Callable[..., Any]]:
+    """Python's own names with an `__import__` that looks first; a new dictionary each time, so that nobody keeps anything in it."""
+    return {**vars(builtins), "__import__": _import}

@@ -1,0 +1,117 @@
+"""A check's report as a learner sees it in a notebook: what broke first and alone, with its picture, then all the rest.
+
+Equal reports give equal bytes; every word of a report is escaped; nothing is said by colour alone. No seconds and nothing of the machine.
+
+Not handled here: the same in plain text (see `words`), and the drawing (see `faults.picture`).
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from labkit.checks import words
+from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, CheckReport, Judged
+from labkit.faults.paint import BASE_STYLE, element, rule
+
+SIGNS = {HOLDS: ("\N{CHECK MARK}", "lk-good"), BROKEN: ("\N{MULTIPLICATION X}", "lk-bad")}
+CODE = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,monospace);font-size:12px"
+RAIL = "border-left:4px solid rgba(128,128,128,.5);padding:2px 12px"
+
+STYLE = BASE_STYLE + "".join(
+    [
+        rule(".lk.lk-check", f"{RAIL};font-size:14px"),
+        rule(".lk.lk-check.lk-good", "border-color@green"),
+        rule(".lk.lk-check.lk-bad", "border-color@red"),
+        rule(".lk .lk-verdict", "font-size:15px;font-weight:600;margin-bottom:4px"),
+        rule(".lk b.lk-good", "color@green"),
+        rule(".lk b.lk-bad", "color@red"),
+        rule(".lk .lk-one", "margin:6px 0 6px 1.4em;text-indent:-1.4em"),
+        rule(".lk .lk-one > *", "text-indent:0"),
+        rule(".lk .lk-one b:first-child", "display:inline-block;width:1.4em;text-indent:0"),
+        rule(".lk .lk-next", "margin-top:8px"),
+        rule(".lk .lk-aside", "opacity:.75;font-size:13px"),
+        rule(".lk .lk-say", f"{CODE};overflow-wrap:anywhere"),
+        rule(".lk pre.lk-say", "white-space:pre-wrap;margin:4px 0"),
+        rule(".lk details", "margin:6px 0"),
+        rule(".lk summary", "cursor:pointer"),
+    ]
+)
+
+GOOD_TO_KNOW = "A crash point is a place where the process was killed; a state is what was then stored and what the cloud had done."
+
+
+def page(report: CheckReport, drawing: str = "") -> str:
+    """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup."""
+    sign, cls = SIGNS.get(report.verdict, ("?", ""))
+    head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
+    parts = [f"<style>{STYLE}</style>", head, *_body(report, drawing), *_printed(report), *_next(report)]
+    return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
+
+
+def note(said: str) -> str:
+    """One line for a person, where there is nothing to draw."""
+    return element("div", f"<style>{STYLE}</style>{escape(said)}", cls="lk lk-check")
+
+
+def _body(report: CheckReport, drawing: str) -> list[str]:
+    broken = [one for one in report.properties if one.verdict == BROKEN]
+    asleep = [one for one in report.properties if one.verdict == NOT_EXERCISED]
+    held = [one for one in report.properties if one.verdict == HOLDS]
+    parts = [_broken(one, drawing if number == 0 else "") for number, one in enumerate(broken)]
+    parts += [_line(one, "?", "", one.message) for one in asleep]
+    lines = "".join(_line(one, *SIGNS[HOLDS], one.claim) for one in held)
+    if lines and report.verdict != HOLDS:
+        lines = element("details", element("summary", f"{len(held)} hold already") + lines)
+    return [*parts, lines, *(_aside(said) for said in _covered(report))]
+
+
+def _broken(one: Judged, drawing: str) -> str:
+    """What was asked, what happened, why that usually happens, its picture, and how to see it again."""
+    told = [("asked", one.claim), ("what happened", one.message), ("likely cause", one.diagnosis)]
+    rows = "".join(
+        element("div", f"{element('span', f'{name}:', cls='lk-aside')} {escape(text)}") for name, text in told if text
+    )
+    again = escape(f"labkit replay '{one.token}'") if one.token else ""
+    again = (
+        element("div", f"{element('span', 'again in a terminal: ', cls='lk-aside')}{again}", cls="lk-say")
+        if again
+        else ""
+    )
+    name = element("b", escape(one.name))
+    return element("div", f"{_sign(*SIGNS[BROKEN])}{name}{rows}{drawing}{again}", cls="lk-one")
+
+
+def _line(one: Judged, sign: str, cls: str, said: str) -> str:
+    return element("div", f"{_sign(sign, cls)}{element('b', escape(one.name))}: {escape(said)}", cls="lk-one")
+
+
+def _sign(sign: str, cls: str) -> str:
+    return element("b", sign, cls=cls)
+
+
+def _aside(said: str) -> str:
+    return element("div", escape(said), cls="lk-aside")
+
+
+def _covered(report: CheckReport) -> list[str]:
+    """The certificate, in its own words and then explained; and what could not be exercised."""
+    told = [report.certificate] if report.certificate else []
+    told += [GOOD_TO_KNOW] if "crash points" in report.certificate else []
+    return told + ([report.message] if report.properties and report.message else [])
+
+
+def _printed(report: CheckReport) -> list[str]:
+    if not report.output:
+        return []
+    text = "\n".join(report.output.splitlines()[:20])
+    said = f'<pre class="lk-say">{escape(text)}</pre>'
+    return [element("details", element("summary", "what your answer printed") + said)]
+
+
+def _next(report: CheckReport) -> list[str]:
+    """What to do now, where something is missing or wrong."""
+    if report.verdict == HOLDS:
+        return []
+    stuck = f"""Stuck? {element("code", escape(f'hint("{report.exercise}", 1)'))}"""
+    mend = "Mend the first one only: others often go with it. " if report.verdict == BROKEN else ""
+    return [element("div", f"{mend}Changed the answer? Run its cell, then this one. {stuck}", cls="lk-next")]

@@ -1,0 +1,93 @@
+"""How a process ended, in plain data, so that a judge elsewhere can read it and JSON can hold it.
+
+Nothing in it depends on the machine (memory addresses are cut out), and nothing that a program put into its values or errors can break it.
+
+Not handled here: running the process (see `process`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+DEEPEST = 12  # levels of a value, or causes of an error, that are told
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a process ended. `how` is returned, raised, crashed, hung or endless."""
+
+    process: str
+    how: str
+    value: Any = None
+    error: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if self.how == "returned":
+            return f"returned {_short(self.value)}"
+        return f"raised {self.error['type']}: {self.error['message']}" if self.how == "raised" else self.how
+
+
+def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]:
+    """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form."""
+    cause = error.__cause__
+    return {
+        "type": type(error).__name__,
+        "bases": [base.__name__ for base in type(error).__mro__],
+        "message": _text(str, error, 500),
+        "data": {name: plain(value) for name, value in vars(error).items() if not name.startswith("_")},
+        "cause": describe_error(cause, depth - 1) if cause is not None and depth > 0 else None,
+    }
+
+
+def plain(value: Any, depth: int = DEEPEST) -> Any:
+    """A value as plain data that JSON can hold; what it cannot hold becomes {"type": ..., "repr": ...}."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value, depth)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if depth > 0:
+        if isinstance(value, (list, tuple)):
+            return [plain(item, depth - 1) for item in value]
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {key: plain(item, depth - 1) for key, item in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            inside = {f.name: plain(getattr(value, f.name, None), depth - 1) for f in fields(value)}
+            return {"type": type(value).__name__, **inside}
+    return {"type": type(value).__name__, "repr": _text(repr, value, 200)}
+
+
+def _text(say: Any, value: Any, most: int) -> str:
+    """What `str` or `repr` says of a value, whatever its class does there."""
+    try:
+        return ADDRESS.sub("", say(value))[:most]
+    except Exception:
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+def _short(value: Any) -> str:
+    is_task = isinstance(value, dict) and value.get("type") == "Task"
+    text = repr(f"{value.get('id')} {value.get('state')}" if is_task else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def forget_frames(error: BaseException) -> None:
+    """Cut the tracebacks off: frames of a dead process would keep its cursors, and with them its locks, alive."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = None
+            waiting += [one.__cause__, one.__context__]
+            if isinstance(one, BaseExceptionGroup):
+                waiting += one.exceptions

@@ -1,0 +1,156 @@
+"""SQLite as the database of a world: in memory, shared by the processes, or in a file in WAL mode.
+
+The `keeper` is no process: it holds a memory database alive, reads the world and puts it back. Its photographs are whole copies, tables and all. A
+process's connection asks the world's clock for the time, and waits for no lock by itself: whoever meets one waits on the stage (see `baton`).
+
+Not handled here: what crosses the gate (see `sql_gate`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sqlite3
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from labkit.clock import VirtualClock
+from labkit.faults.database_world import Rows, engine_of, schema
+from labkit.faults.escape import allowed
+from labkit.faults.gate import Gate
+from labkit.faults.sql_gate import GatedConnection, LockWait
+
+numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the keeper does with a table: `read` in order of the primary key, `scan` in the order in which the rows lie."""
+
+    name: str
+    columns: list[str]
+    read: str
+    scan: str
+    empty: str
+    fill: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A photograph: the whole database, and the rows alone where they are enough (`version` is that of the tables)."""
+
+    whole: sqlite3.Connection
+    version: int
+    rows: list[list[tuple[Any, ...]]] | None
+
+
+class SqliteWorld:
+    """SQLite, in memory (`folder` None) or in a file of `folder`."""
+
+    def __init__(self, clock: VirtualClock, folder: Path | None = None, *, attach: bool = False) -> None:
+        self.clock = clock
+        self.kind = "memory" if folder is None else "sqlite"
+        in_memory = f"file:labkit-{os.getpid()}-{next(numbers)}?mode=memory&cache=shared"
+        self._place = in_memory if folder is None else str(folder / "world.sqlite")
+        self._options: dict[str, Any] = {"uri": folder is None, "isolation_level": None, "check_same_thread": False}
+        self.url = f"sqlite:///{self._place}" + ("&uri=true" if folder is None else "")
+        if not attach:
+            for statement in schema("sqlite"):
+                self._keeper.execute(statement)
+        self._tables: list[Table] = []
+        self._version = -1  # the version of the schema for which they are right
+        self._plain = True
+
+    @cached_property
+    def _keeper(self) -> sqlite3.Connection:
+        with allowed():
+            keeper = sqlite3.connect(self._place, **self._options)
+        if self.kind == "sqlite":
+            keeper.execute("PRAGMA journal_mode=WAL")
+        keeper.execute("PRAGMA synchronous=OFF")
+        return keeper
+
+    def engine(self, gate: Gate, locks: LockWait) -> Engine:
+        return engine_of(self.kind, self.url, self._connect, gate, locks)
+
+    def _connect(self) -> GatedConnection:
+        with allowed():
+            made = sqlite3.connect(self._place, timeout=0, factory=GatedConnection, **self._options)
+        # the database's clock is the world's (see `database.db_now`)
+        made.create_function("strftime", -1, self._strftime)
+        return made
+
+    def _strftime(self, form: str, *when: str) -> str | None:
+        if when not in ((), ("now",)):
+            return None
+        now = self.clock.now()
+        parts = form.replace("%f", f"%S.{now.microsecond // 1000:03d}").replace("%s", str(int(now.timestamp())))
+        return now.strftime(parts)
+
+    def photograph(self) -> Copy:
+        with allowed():
+            whole = sqlite3.connect(":memory:", check_same_thread=False)
+        self._keeper.backup(whole)
+        tables = self._known_tables()
+        rows = [self._keeper.execute(table.scan).fetchall() for table in tables]
+        return Copy(whole, self._version, rows if self._plain else None)
+
+    def put_back(self, photograph: Copy) -> None:
+        tables = self._known_tables()
+        if photograph.rows is None or photograph.version != self._version:
+            photograph.whole.backup(self._keeper)
+            return
+        # subtle: row by row where that is enough, since a whole copy makes every connection learn the tables again
+        self._keeper.execute("BEGIN IMMEDIATE")
+        for table, rows in zip(tables, photograph.rows, strict=True):
+            self._keeper.execute(table.empty)
+            self._keeper.executemany(table.fill, rows)
+        self._keeper.execute("COMMIT")
+
+    def rows(self) -> Rows:
+        read = self._keeper.execute
+        return {
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in read(table.read)]
+            for table in self._known_tables()
+            if table.name != "sqlite_sequence"
+        }
+
+    def _known_tables(self) -> list[Table]:
+        (version,) = self._keeper.execute("PRAGMA schema_version").fetchone()
+        if version != self._version:
+            objects = self._keeper.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+            names = [name for kind, name, _ in objects if kind == "table" and not name.startswith("sqlite_stat")]
+            self._tables = [self._table(name) for name in names]
+            # what acts by itself on a row, or computes one, cannot be filled in row by row
+            odd = re.compile(r"\b(?:TRIGGER|VIRTUAL|GENERATED|AS\s*\()", re.IGNORECASE)
+            self._plain = not any(odd.search(sql or "") for _, _, sql in objects)
+            self._version = version
+        return self._tables
+
+    def _table(self, name: str) -> Table:
+        columns = self._keeper.execute(f'PRAGMA table_info("{name}")').fetchall()
+        keyed = sorted((c for c in columns if c[5]), key=lambda c: c[5])
+        order = ", ".join(f'"{c[1]}"' for c in keyed or columns)
+        return Table(
+            name,
+            [c[1] for c in columns],
+            read=f'SELECT * FROM "{name}" ORDER BY {order}',
+            scan=f'SELECT * FROM "{name}"',
+            empty=f'DELETE FROM "{name}"',
+            fill=f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(columns))})',
+        )
+
+    def surrogates(self) -> dict[str, tuple[str, ...]]:
+        return {}  # SQLite's numbers are part of the transaction: the same run gives the same ones
+
+    def moved(self) -> None:
+        return None
+
+    def close(self) -> None:
+        if "_keeper" in vars(self):
+            self._keeper.close()

@@ -1,0 +1,85 @@
+"""The state key: the world's durable state as a short text in which two states that mean the same are equal.
+
+A sweep goes on from each distinct state once, so what makes states distinct decides whether it ever ends, and whether it misses something. Times are
+relative to now, random ids are renamed by first appearance, numbers that the database gives out by itself keep only their order, and what
+counts or dates writes is dropped.
+
+Not handled here: a program whose behaviour hangs on what is dropped; it could go two ways from one key, and a sweep would follow one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from labkit.cloud import Effect
+from labkit.faults.trace import UUID
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+DROPPED = ("version", "updated_at")  # they count or date writes: two states that differ only here go on alike
+INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
+# a checksum says again what the content says, and would tell apart what the dropped counters make equal
+COUNTER = re.compile(r'"(?:version|updated_at)": *(?:\d+|"[^"]*")|\b[0-9a-f]{64}\b')
+
+
+def state_key(
+    now: datetime,
+    step: float,
+    ledger: Sequence[Effect],
+    files: Mapping[str, str],
+    late: Sequence[tuple[float, str]],
+    rows: Rows,
+    numbered: Mapping[str, Sequence[str]],
+    *,
+    exact: bool = False,
+) -> str:
+    """The key of a state. `numbered` names the columns of surrogate keys; `exact` drops and renumbers nothing."""
+    state = {
+        "rows": {
+            name: _kept(found, () if exact else DROPPED, numbered.get(name, ()))
+            for name, found in rows.items()
+            if found
+        },
+        "effects": [asdict(effect) for effect in ledger] if exact else _effects(ledger),
+        "files": files if exact else {name: COUNTER.sub("", content) for name, content in files.items()},
+        "late": sorted((round(due, 6), label) for due, label in late),
+        "step": step,
+    }
+    text = json.dumps(state, default=str, sort_keys=True)
+    names: dict[str, str] = {}
+    text = UUID.sub(lambda match: names.setdefault(match.group(), f"id-{len(names) + 1}"), text)
+    text = INSTANT.sub(lambda match: _relative(match.group(), now), text)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _kept(rows: Sequence[Mapping[str, Any]], dropped: Sequence[str], numbered: Sequence[str]) -> list[dict[str, Any]]:
+    kept = [{name: value for name, value in row.items() if name not in dropped} for row in rows]
+    for column in numbered:
+        rank = {
+            value: place for place, value in enumerate(sorted(row[column] for row in kept if row[column] is not None))
+        }
+        for row in kept:
+            row[column] = rank.get(row[column])
+    return kept
+
+
+def _effects(ledger: Sequence[Effect]) -> list[str]:
+    # subtle: a third copy of one effect adds nothing that the second did not show, and would keep a broken program from ever closing
+    times = Counter((e.name, e.target, e.key, e.changed) for e in ledger)
+    return [f"{effect} x{min(count, 2)}" for effect, count in times.items()]  # in the order of their first copies
+
+
+def _relative(instant: str, now: datetime) -> str:
+    """An instant as seconds from now: the same state a minute later is the same state."""
+    try:
+        when = datetime.fromisoformat(instant)
+    except ValueError:  # it only looked like one
+        return instant
+    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return f"{(aware - now).total_seconds():+.6f}s"

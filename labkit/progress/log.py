@@ -1,0 +1,156 @@
+"""An append-only log of what tasks tell, in the database of the tasks: exactly one terminal event for each end of a task.
+
+The end is written by whoever changes the state, in the same transaction (`append_end`): no state without its event, no
+event without its state. A running task appends under the row of the task, so a zombie is refused and the events of
+one task have positions in the order in which they became visible. A failed task that is put back to work begins a new
+*run*: its earlier events stay, and a reader is shown the newest run. A crash leaves an event whole or not at all.
+
+Not handled here: telling readers that something was appended, and one order over all tasks (positions of different
+tasks may become visible out of order on PostgreSQL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import (
+    BigInteger, Boolean, Column, Connection, Engine, Index, Integer, Table, Text, false, func, insert, select, text,
+)  # fmt: skip
+
+from labkit.database import UtcDateTime, busy_is_an_answer, db_now, write_transaction
+from labkit.errors import InvalidTransition, StaleLease, TaskNotFound
+from labkit.progress.update import ProgressUpdate
+from labkit.store.contract import plain_text
+from labkit.tables import metadata, tasks
+from labkit.task import TaskState
+
+progress_log = Table(
+    "progress_log",
+    metadata,
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("task_id", tasks.c.id.type, nullable=False),
+    Column("run", BigInteger, nullable=False, server_default=text("1")),
+    Column("attempt", BigInteger, nullable=False, server_default=text("0")),
+    Column("step", BigInteger, nullable=False),
+    Column("total_step", BigInteger, nullable=False, server_default=text("0")),
+    Column("status", Text, nullable=False),
+    Column("message", Text, nullable=False, server_default=""),
+    Column("tool", Text, nullable=False, server_default=""),
+    Column("time", UtcDateTime, nullable=False, server_default=db_now()),
+    Column("terminal", Boolean, nullable=False, server_default=false()),
+)
+_log = progress_log.c
+Index("progress_of_task", _log.task_id, _log.position)
+Index("progress_one_end_a_run", _log.task_id, _log.run, unique=True, sqlite_where=_log.terminal,
+      postgresql_where=_log.terminal)  # fmt: skip
+
+# `{ended}` is the table or the CTE that holds the row of the task as it is now
+END_SQL = """INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
+SELECT ended.id, 1 + (SELECT count(*) FROM progress_log e WHERE e.task_id = ended.id AND e.terminal), ended.attempt,
+  coalesce((SELECT e.step FROM progress_log e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1), 0),
+  coalesce((SELECT e.total_step FROM progress_log e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1), 0),
+  CASE ended.state WHEN 'completed' THEN 'completed' ELSE 'error' END,
+  CASE ended.state WHEN 'completed' THEN '' ELSE coalesce(ended.error, ended.state) END,
+  ended.updated_at, true
+FROM {ended} AS ended WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
+_END = text(END_SQL.format(ended="tasks"))
+
+
+class Fence(Protocol):
+    """Who may speak for a task: the worker and the attempt that hold its lease."""
+
+    @property
+    def task_id(self) -> str: ...
+    @property
+    def worker_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class _Owner:
+    worker_id: str | None
+    attempt: int
+    state: TaskState
+
+
+def append_end(connection: Connection, task_id: str) -> None:
+    """Append the one terminal event of a task that this transaction has just brought to its end."""
+    if connection.execute(_END, {"id": task_id}).rowcount != 1:
+        raise InvalidTransition(f"task {task_id} has not ended")
+
+
+class ProgressLog:
+    """Reads and appends. What `after` gives is in order, each with a position from which a reader can go on."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def append(self, update: ProgressUpdate, fence: Fence | None = None) -> int:
+        """Append an update of a task that has not ended and return its position; with `fence` only for its holder.
+
+        `TaskNotFound`, `StaleLease` (a zombie speaks), `InvalidTransition` (the task has ended), `UnstorableValue`;
+        nothing is appended then. A terminal update is a `ValueError`: the end comes with the change of state.
+        """
+        if update.terminal:
+            raise ValueError(f"{update} is terminal: complete, fail or cancel the task, which writes its last event")
+        values = {name: plain_text(name, getattr(update, name)) for name in ("task_id", "message", "tool", "status")}
+        with busy_is_an_answer(), write_transaction(self._engine) as connection:
+            owner = _locked(connection, update.task_id)
+            if fence is not None and (fence.worker_id, fence.attempt, TaskState.RUNNING) != (
+                owner.worker_id, owner.attempt, owner.state,
+            ):  # fmt: skip
+                raise StaleLease(f"attempt {fence.attempt} of task {update.task_id} is no longer the one that runs")
+            if owner.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED):
+                raise InvalidTransition(f"task {update.task_id} has {owner.state}: nothing can be appended")
+            written = insert(progress_log).values(
+                **values, attempt=owner.attempt, step=update.step, total_step=update.total_step,
+                time=update.time or db_now(), run=_run(connection, update.task_id),
+            )  # fmt: skip
+            return int(connection.execute(written.returning(_log.position)).scalar_one())
+
+    def exists(self, task_id: str) -> bool:
+        """Whether there is such a task, with or without events."""
+        with busy_is_an_answer(), self._engine.connect() as connection:
+            return connection.scalar(select(tasks.c.id).where(tasks.c.id == task_id)) is not None
+
+    def after(self, task_id: str, position: int = 0) -> list[tuple[int, ProgressUpdate]]:
+        """The events of the newest run behind `position`, oldest first; nothing for an unknown task."""
+        with busy_is_an_answer(), self._engine.connect() as connection:
+            state = connection.scalar(select(tasks.c.state).where(tasks.c.id == task_id))
+            ended = state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
+            run = max(1, _run(connection, task_id) - ended)
+            chosen = select(progress_log).where(_log.task_id == task_id, _log.run == run, _log.position > position)
+            return _updates(connection.execute(chosen.order_by(_log.position)).all())
+
+    def history(self, task_id: str) -> list[tuple[int, ProgressUpdate]]:
+        """The events of all runs, oldest first."""
+        with busy_is_an_answer(), self._engine.connect() as connection:
+            chosen = select(progress_log).where(_log.task_id == task_id).order_by(_log.position)
+            return _updates(connection.execute(chosen).all())
+
+    def __repr__(self) -> str:
+        return f"<ProgressLog {self._engine.url.render_as_string()}>"
+
+
+def _locked(connection: Connection, task_id: str) -> _Owner:
+    """The row under which the events of a task follow each other; held until the transaction ends."""
+    found = select(tasks.c.worker_id, tasks.c.attempt, tasks.c.state).where(tasks.c.id == task_id)
+    row = connection.execute(found.with_for_update()).first()
+    if row is None:
+        raise TaskNotFound(f"there is no task {task_id!r}")
+    return _Owner(row.worker_id, row.attempt, TaskState(row.state))
+
+
+def _run(connection: Connection, task_id: str) -> int:
+    """The number of the run that is under way: each end of the task began the next one."""
+    ends = select(func.count()).select_from(progress_log).where(_log.task_id == task_id, _log.terminal)
+    return 1 + connection.execute(ends).scalar_one()
+
+
+def _updates(rows: Sequence[Any]) -> list[tuple[int, ProgressUpdate]]:
+    names = ProgressUpdate.model_fields
+    return [(row.position, ProgressUpdate(**{name: getattr(row, name) for name in names})) for row in rows]

@@ -1,0 +1,94 @@
+"""What a handler is handed: the task, the key for its effects, and a way to hear that it should stop.
+
+The key is the task's id: it stays the same over attempts, crashes, reclaims and redrives, so an outside world that knows
+keys shows each effect once. A handler that takes long calls `check()` between its steps: it raises when the lease was
+lost or the task was cancelled (nothing that it writes would count), or when the worker is asked to stop.
+
+Not handled here: interrupting a handler that never checks. Python cannot; its writes are fenced all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labkit.errors import StaleLease, TerminalError, UsageError
+from labkit.progress.update import ProgressUpdate, Status
+from labkit.queue.lease import Lease
+from labkit.queue.queue import TaskQueue
+from labkit.task import Task
+
+REST = "*"  # in a mapping of handlers: for what no other one takes
+
+
+class GiveBack(Exception):
+    """Raised by a handler: put the task back, somebody else shall do it. The attempt does not count."""
+
+
+class Job:
+    """One attempt at one task, as its handler sees it."""
+
+    def __init__(self, queue: TaskQueue, task: Task, stopping: Callable[[], bool] = lambda: False) -> None:
+        self.task, self.lease = task, Lease.of(task)
+        self._queue, self._stopping = queue, stopping
+        self._lost: StaleLease | None = None
+
+    @property
+    def user_input(self) -> str:
+        return self.task.user_input
+
+    @property
+    def key(self) -> str:
+        """The idempotency key for the effects of this task."""
+        return self.task.id
+
+    @property
+    def lost(self) -> bool:
+        """Whether a heartbeat found that the task was cancelled or given to somebody else."""
+        return self._lost is not None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the worker was asked to stop: finish soon, or raise `GiveBack`."""
+        return self._stopping()
+
+    def check(self) -> None:
+        """Raise `TaskCancelled`, `StaleLease` or `GiveBack` if there is no point in going on; else return."""
+        if self._lost is not None:
+            raise type(self._lost)(str(self._lost))
+        if self.stopping:
+            raise GiveBack(f"the worker of {self.task.id} stops")
+
+    def tell(self, step: int, status: Status, message: str = "", *, total_step: int = 0, tool: str = "") -> int:
+        """Append to the task's progress, for as long as the lease is held (`StaleLease`). Returns the position."""
+        update = ProgressUpdate(
+            task_id=self.task.id, step=step, status=status, message=message, total_step=total_step, tool=tool
+        )
+        return self._queue.progress.append(update, self.lease)
+
+    def lose(self, error: StaleLease) -> None:
+        """What the heartbeat calls when it was refused."""
+        self._lost = error
+
+    def __repr__(self) -> str:
+        return f"<Job {self.task.id} attempt={self.task.attempt}{' lost' if self.lost else ''}>"
+
+
+Handler = Callable[[Job], str]
+
+
+def handler_of(made: Any) -> Handler:
+    """One handler: the given one, or for a mapping the one under the first word of the task (else under "*")."""
+    if callable(made):
+        return made  # type: ignore[no-any-return]
+    if not (isinstance(made, Mapping) and made and all(callable(handler) for handler in made.values())):
+        raise UsageError(f"a handler is a function of a job, or a dict of them by first word, not {made!r:.80}")
+
+    def dispatch(job: Job) -> str:
+        first = (job.user_input.split(None, 1) or [""])[0]
+        chosen = made.get(first, made.get(REST))
+        if chosen is None:
+            raise TerminalError(f"no handler for {first!r} (known: {', '.join(map(str, made))})")
+        return str.__str__(answer) if isinstance(answer := chosen(job), str) else answer
+
+    return dispatch

@@ -1,0 +1,111 @@
+"""Accept a task at most once under its key, and never more than the queue may hold.
+
+A key that is known gives the id of its task, also when the queue is full, whatever has become of the task. If that task
+*failed*, the request is not answered with an old failure: the same task is queued again as a new run, under the same
+id, so effects that the failed run left are recognised by their keys. A new run needs room like a new task. Counting
+and inserting are one act: submitters at the limit never exceed it together. A crash leaves the whole task or nothing.
+
+Not handled here: tasks that come back for a retry. They are pending again and count, but are never refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, insert, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from labkit.errors import QueueFull, StoreBusy, UnstorableValue
+from labkit.ids import IdSource
+from labkit.queue.change import moment, writing
+from labkit.queue.dead import requeue
+from labkit.queue.notify import notify
+from labkit.queue.tables import MAX_ATTEMPTS, task_options
+from labkit.store.contract import log_written, plain_text, storable
+from labkit.tables import tasks
+from labkit.task import Task, TaskState
+
+_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_TRIES = 10  # each one lost to another submitter of the same key who then rolled back
+_LOCK = text("SELECT pg_advisory_xact_lock(7226021)")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody asks for. `available_at` None is at once; `max_attempts` counts those that ended without a word too."""
+
+    user_input: str
+    priority: int = 0
+    available_at: datetime | None = None
+    idempotency_key: str | None = None
+    webhook_url: str | None = None
+    max_attempts: int = MAX_ATTEMPTS
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many tasks may be pending (None: any number), and how many seconds those who are refused should wait."""
+
+    max_pending: int | None = None
+    retry_after: float = 1.0
+
+
+def submit(engine: Engine, request: Request, bounds: Bounds, new_id: IdSource, now: datetime | None = None) -> str:
+    """The id of the accepted task. `QueueFull` (`retry_after`), `UnstorableValue`, `StoreBusy`: nothing was stored."""
+    task = storable(_task(request, new_id()))
+    if request.max_attempts < 1:
+        raise ValueError(f"max_attempts must be at least 1, not {request.max_attempts}")
+    if request.webhook_url is not None:
+        plain_text("webhook_url", request.webhook_url)
+    for _ in range(_TRIES):
+        with writing(engine) as connection:
+            if (accepted := _accept(connection, task, request, bounds, now)) is not None:
+                notify(connection)
+        if accepted is not None:
+            return log_written(accepted).id
+    raise StoreBusy(f"the key {request.idempotency_key!r} is inserted and rolled back again and again")
+
+
+def _task(request: Request, task_id: str) -> Task:
+    return Task(
+        task_id, request.user_input, priority=request.priority, available_at=request.available_at,
+        idempotency_key=request.idempotency_key,
+    )  # fmt: skip
+
+
+def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds, now: datetime | None) -> Task | None:
+    """The task under this key, old or new; None if another submitter came between, whose task is not yet to be seen."""
+    if bounds.max_pending is not None and connection.dialect.name == "postgresql":
+        connection.execute(_LOCK)  # subtle: rows that are not there yet cannot be locked, so counting takes a lock of its own
+    known = _known(connection, task.idempotency_key)
+    if known is not None and known.state != TaskState.FAILED:
+        return known
+    _refuse_if_full(connection, bounds)
+    at = moment(connection, now)
+    if known is not None:
+        return requeue(connection, known.id, at)
+    times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
+    named = {"id": task.id, "user_input": task.user_input, "priority": task.priority}
+    made = _INSERT[connection.dialect.name](tasks).values(**named, **times, idempotency_key=task.idempotency_key, version=1)
+    # crash here: the transaction is not committed, nothing is left
+    if connection.execute(made.on_conflict_do_nothing(index_elements=["idempotency_key"])).rowcount == 0:
+        return None
+    options = {"webhook_url": request.webhook_url, "max_attempts": request.max_attempts}
+    connection.execute(insert(task_options).values(task_id=task.id, **options))
+    return task
+
+
+def _known(connection: Connection, key: str | None) -> Task | None:
+    if key is None:
+        return None
+    row = connection.execute(select(tasks.c.id, tasks.c.state).where(tasks.c.idempotency_key == key)).first()
+    return None if row is None else Task(row.id, "", state=TaskState(row.state))
+
+
+def _refuse_if_full(connection: Connection, bounds: Bounds) -> None:
+    if bounds.max_pending is not None:
+        pending = select(tasks.c.id).where(tasks.c.state == TaskState.PENDING.value).limit(bounds.max_pending)
+        if connection.execute(select(func.count()).select_from(pending.subquery())).scalar_one() >= bounds.max_pending:
+            raise QueueFull(retry_after=bounds.retry_after)

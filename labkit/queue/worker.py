@@ -1,0 +1,180 @@
+"""Work on tasks one after the other, each under a lease that is renewed four times within its length.
+
+A task that is done is completed, and in the same commit the next one is claimed. One whose handler raised is retried
+after a drawn delay until its attempts are used up; a `TerminalError` ends it at once. A handler whose lease was lost or
+whose task was cancelled writes nothing any more, and is counted (`lost`). A crash, and any other BaseException, goes
+through untouched: the lease ends by itself and another worker takes the task. An outage of the database stops no worker.
+
+Not handled here: threads (see `threads`, `pool`), and a handler that hangs while its worker is alive: give it a deadline.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import DBAPIError
+
+from labkit.errors import StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
+from labkit.queue.job import GiveBack, Job, handler_of
+from labkit.queue.lease import Lease
+from labkit.queue.queue import TaskQueue
+from labkit.queue.threads import Every, Pause, in_thread
+from labkit.retry import RetryPolicy
+from labkit.task import Task
+
+T = TypeVar("T")
+BEATS = 4  # heartbeats within one lease: three may fail before it ends
+POLL_SECONDS = 0.5
+_OUTAGE = (StoreBusy, DBAPIError)
+_log = logging.getLogger("labkit.worker")
+
+
+def worth_retrying(error: Exception) -> bool:
+    """Whether another attempt may end otherwise: anything may but a `TerminalError` and a value that cannot be stored."""
+    return not isinstance(error, TerminalError | UnstorableValue)
+
+
+class Worker:
+    """Works on the tasks of `queue`. `handler` is a function of a `Job`, or a dict of them by the task's first word.
+
+    `policy` says how long a failed task waits; `every` calls the heartbeat, `pause` waits when nothing is due.
+    """
+
+    def __init__(
+        self,
+        queue: TaskQueue,
+        handler: Any,
+        name: str,
+        *,
+        policy: RetryPolicy | None = None,
+        every: Every = in_thread,
+        pause: Pause | None = None,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self.queue, self.name, self.handler = queue, name, handler_of(handler)
+        rng = random.Random(f"labkit {name}")  # noqa: S311  (spreads retries; an input of the run, not a secret)
+        self.policy = policy or RetryPolicy(rng=rng, retry_on=worth_retrying)
+        self._every, self._pause, self._poll_seconds = every, pause or queue.clock.sleep, poll_seconds
+        self._insist = RetryPolicy(max_attempts=5, base=0.1, cap=1.0, rng=rng, retry_on=_is_outage)
+        self._job: Job | None = None
+        self.stopping = False
+        self.done = self.failed = self.lost = 0
+
+    def run(self) -> None:
+        """Work until `stop()`; the task under way is finished first, unless its handler gives it back."""
+        self._loop(idle=lambda: self._pause(self._poll_seconds))
+
+    def run_until_idle(self) -> int:
+        """Work until nothing is due, and return how many tasks were completed."""
+        before = self.done
+        self._loop(idle=None)
+        return self.done - before
+
+    def stop(self) -> None:
+        """Ask it to stop, from any thread or from a signal handler."""
+        self.stopping = True
+
+    def beat(self) -> None:
+        """Renew the lease of the task under way, and bury tasks that nobody can claim. Raises no Exception."""
+        job = self._job
+        try:
+            if job is not None:
+                job.lease = self.queue.heartbeat(job.lease)
+            self.queue.bury()
+        except StaleLease as error:
+            if job is not None:
+                job.lose(error)
+        except _OUTAGE as error:
+            _log.warning("worker %s could not renew its lease: %s", self.name, error, extra={"worker": self.name})
+
+    def let_go(self) -> Lease | None:
+        """Release the task under way, from another thread: for a process that can wait no longer for its handler."""
+        job = self._job
+        if job is None or self._settle(job, lambda: self.queue.release(job.lease)) is None:
+            return None
+        job.lose(StaleLease(f"worker {self.name} let go of task {job.task.id}"))
+        return job.lease
+
+    def _loop(self, idle: Callable[[], object] | None) -> None:
+        quiet = self._every(self.queue.lease_seconds / BEATS, self.beat)
+        try:
+            task: Task | None = None
+            while not (self.stopping and task is None):
+                if task is None and (task := self._claim()) is None:
+                    if idle is None:
+                        return
+                    idle()
+                else:
+                    task = self._work(task)
+        finally:
+            quiet()
+
+    def _claim(self) -> Task | None:
+        try:
+            return self.queue.claim(self.name)
+        except _OUTAGE as error:
+            _log.warning("worker %s could not claim: %s", self.name, error, extra={"worker": self.name})
+            return None
+
+    def _work(self, task: Task) -> Task | None:
+        """Do one task; returns the next one if it was claimed along with the completion."""
+        job = self._job = Job(self.queue, task, lambda: self.stopping)
+        try:
+            if self.stopping:
+                raise GiveBack
+            result = self.handler(job)
+        except GiveBack:
+            self._settle(job, lambda: self.queue.release(job.lease))
+        except Exception as error:  # subtle: not BaseException, a crash must leave the task running
+            self._fail(job, error)
+        else:
+            # crash here: the effect is done and the record is lost; the next attempt has the same key
+            return self._complete(job, result)
+        finally:
+            self._job = None
+        return None
+
+    def _complete(self, job: Job, result: str) -> Task | None:
+        def finish() -> tuple[Task, Task | None]:
+            if self.stopping:
+                return self.queue.complete(job.lease, result), None
+            return self.queue.complete_and_claim(job.lease, result)
+
+        try:
+            finished = self._settle(job, finish)
+        except UnstorableValue as error:
+            self._fail(job, error)
+            return None
+        self.done += finished is not None
+        return None if finished is None else finished[1]
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        told = str(error) or repr(error)
+        wait = None
+        if self.policy.retry_on(error):
+            asked = error.retry_after if isinstance(error, TransientError) else None
+            wait = self.policy.delay(max(0, job.task.attempt - 1), asked)
+        ended = self._settle(job, lambda: self.queue.fail(job.lease, told, retry_in=wait))
+        self.failed += ended is not None
+
+    def _settle(self, job: Job, act: Callable[[], T]) -> T | None:
+        """Write how a task ended, trying again in an outage; None if this worker has no say in it any more."""
+        try:
+            return self._insist.run(act, self.queue.clock)
+        except StaleLease as error:
+            job.lose(error)
+            self.lost += 1
+            _log.warning("%s", error, extra={"task": job.task.id, "worker": self.name, "attempt": job.task.attempt})
+        except _OUTAGE as error:
+            _log.error("task %s stays leased, its end could not be stored: %s", job.task.id, error)
+        return None
+
+    def __repr__(self) -> str:
+        return f"<Worker {self.name} done={self.done} failed={self.failed} lost={self.lost}>"
+
+
+def _is_outage(error: Exception) -> bool:
+    return isinstance(error, _OUTAGE)

@@ -1,0 +1,7 @@
+# wrong: draws below the cap from the first attempt on
+def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
+    if attempt < 0:
+        raise ValueError("attempt counts from 0")
+    window = cap
+    delay = rng.uniform(0.0, window)
+    return delay if retry_after is None else max(retry_after, delay)

@@ -1,0 +1,7 @@
+# wrong: waits for the whole window each time
+def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
+    if attempt < 0:
+        raise ValueError("attempt counts from 0")
+    window = min(cap, base * 2.0 ** min(attempt, 1000))
+    delay = window
+    return delay if retry_after is None else max(retry_after, delay)

@@ -1,0 +1,3 @@
+# wrong: returns nothing
+def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
+    return None

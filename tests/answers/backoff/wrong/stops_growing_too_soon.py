@@ -1,0 +1,7 @@
+# wrong: the exponent is clamped to ten: the cap is never reached where base is small
+def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
+    if attempt < 0:
+        raise ValueError("attempt counts from 0")
+    window = min(cap, base * 2.0 ** min(attempt, 10))
+    delay = rng.uniform(0.0, window)
+    return delay if retry_after is None else max(retry_after, delay)

@@ -1,0 +1,16 @@
+# right: the end once as a reading of the steady clock, compared before and after each step
+from labkit import DeadlineExceeded
+
+
+def run_with_deadline(steps, deadline, clock):
+    end = clock.monotonic() + (deadline - clock.now()).total_seconds()
+    results = []
+    for step in steps:
+        left = end - clock.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(completed=results)
+        result = step(left)
+        if clock.monotonic() > end:
+            raise DeadlineExceeded(completed=results)
+        results.append(result)
+    return results

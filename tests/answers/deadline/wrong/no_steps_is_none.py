@@ -1,0 +1,18 @@
+# wrong: returns None when there are no steps
+from labkit import DeadlineExceeded
+
+
+def run_with_deadline(steps, deadline, clock):
+    end = clock.monotonic() + (deadline - clock.now()).total_seconds()
+    results = []
+    if not steps:
+        return None
+    for step in steps:
+        left = end - clock.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(completed=results)
+        result = step(left)
+        if clock.monotonic() > end:
+            raise DeadlineExceeded(completed=results)
+        results.append(result)
+    return results

@@ -1,0 +1,21 @@
+# wrong: a crash or Ctrl-C in a step is reported as an exceeded deadline
+from labkit import DeadlineExceeded
+
+
+def run_with_deadline(steps, deadline, clock):
+    end = clock.monotonic() + (deadline - clock.now()).total_seconds()
+    results = []
+    for step in steps:
+        left = end - clock.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(completed=results)
+        try:
+            result = step(left)
+        except Exception:
+            raise
+        except BaseException:
+            raise DeadlineExceeded(completed=results)
+        if clock.monotonic() > end:
+            raise DeadlineExceeded(completed=results)
+        results.append(result)
+    return results

@@ -1,0 +1,17 @@
+# wrong: each step is given the whole time
+from labkit import DeadlineExceeded
+
+
+def run_with_deadline(steps, deadline, clock):
+    end = clock.monotonic() + (deadline - clock.now()).total_seconds()
+    results = []
+    whole = end - clock.monotonic()
+    for step in steps:
+        left = end - clock.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(completed=results)
+        result = step(whole)
+        if clock.monotonic() > end:
+            raise DeadlineExceeded(completed=results)
+        results.append(result)
+    return results

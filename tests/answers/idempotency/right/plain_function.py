@@ -1,0 +1,20 @@
+# right: one function from top to bottom
+from dataclasses import replace
+
+from labkit import StateStore, Task, TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store: StateStore, task_id: str, work) -> Task:
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(f"no task {task_id}")
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

@@ -1,0 +1,21 @@
+# wrong: done means that there is a result, so a task that completed with an empty one is done again
+# diagnosed: a falsy result is taken for no result
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.result or task.state == TaskState.CANCELLED:
+        return task
+    if task.state != TaskState.COMPLETED:
+        task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

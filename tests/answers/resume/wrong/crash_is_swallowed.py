@@ -1,0 +1,25 @@
+# wrong: the crash becomes a return value: the next process will resume it, says the answer
+# diagnosed: catches BaseException
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def resume_task(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if task.state == TaskState.FAILED:
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+        return store.save(replace(task, state=TaskState.COMPLETED, result=result))
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    except BaseException:
+        return store.get(task_id)

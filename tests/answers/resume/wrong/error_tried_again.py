@@ -1,0 +1,22 @@
+# wrong: a failing work is tried a second time at once
+# diagnosed: another error
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def resume_task(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if task.state == TaskState.FAILED:
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        result = work(task.user_input, task.id)
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

@@ -1,0 +1,27 @@
+# wrong: StaleTask is swallowed, and the task handed back that never was stored
+# diagnosed: goes on as if it had won
+from dataclasses import replace
+
+from labkit import StaleTask, TaskNotFound, TaskState
+
+
+def resume_task(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if task.state == TaskState.FAILED:
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    done = replace(task, state=TaskState.COMPLETED, result=result)
+    try:
+        return store.save(done)
+    except StaleTask:
+        return done

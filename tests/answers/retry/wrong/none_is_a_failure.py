@@ -1,0 +1,19 @@
+# wrong: takes None for a failure
+from labkit import RetriesExhausted, TerminalError
+
+
+def execute_with_retry(fn, max_attempts, clock):
+    if max_attempts < 1:
+        raise ValueError("max_attempts must be at least 1")
+    for attempt in range(max_attempts):
+        try:
+            result = fn()
+            if result is not None:
+                return result
+            raise RuntimeError('nothing came back')
+        except TerminalError:
+            raise
+        except Exception as error:
+            if attempt == max_attempts - 1:
+                raise RetriesExhausted(attempts=max_attempts) from error
+        clock.sleep(2**attempt)

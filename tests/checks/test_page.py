@@ -1,0 +1,70 @@
+"""The report on a page: what broke stands first with its picture, everything is escaped, and the learner hears what to do next."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE, CheckReport, Judged
+from labkit.checks.page import note, page
+
+HELD = Judged("ends", HOLDS, claim="every call ends")
+BAD = Judged(
+    "effect <once>", BROKEN, "it happened 2 times & more", "retry.fresh/memory:p1@1.after+crash", "no <key>", "once"
+)
+ASLEEP = Judged("crash rule", NOT_EXERCISED, "no run came far enough to test this")
+
+
+def report(verdict, *properties, **more):
+    return CheckReport("retry", verdict, list(properties), **more)
+
+
+def words(markup):
+    """The text of a page; that it can be parsed at all shows that nothing was left unescaped."""
+    root = ElementTree.fromstring(markup)
+    return " ".join("".join(part.itertext()) if part.tag != "style" else "" for part in root)
+
+
+def test_broken_comes_first_with_its_picture():
+    """Broken before not exercised before holding, whatever the order of the properties; the picture is inside the first broken one."""
+    said = words(page(report(BROKEN, HELD, ASLEEP, BAD), "<p>drawn</p>"))
+    places = [
+        said.index(word) for word in ("effect <once>", "drawn", "crash rule", "1 hold already", "every call ends")
+    ]
+    assert sorted(places) == places
+
+
+def test_everything_that_helps_is_there():
+    """Claim, message, cause, token, hint: all of them, escaped."""
+    said = words(page(report(BROKEN, BAD, certificate="3 crash points x 2 distinct states, closed", output="<hello>")))
+    for word in (
+        "asked: once",
+        "2 times & more",
+        "likely cause: no <key>",
+        "labkit replay",
+        'hint("retry", 1)',
+        "<hello>",
+        "3 crash points",
+    ):
+        assert word in said
+
+
+def test_what_holds_is_not_folded_and_asks_for_nothing():
+    """A report that holds lists what holds and sends nobody to the hints."""
+    markup = page(report(HOLDS, HELD))
+    assert "<details>" not in markup
+    assert "hint(" not in markup
+
+
+@pytest.mark.parametrize("verdict", [NOT_ATTEMPTED, UNUSABLE])
+def test_no_verdict_is_one_line_and_what_to_do(verdict):
+    """Where nothing was judged, the reason and the next step stand there alone."""
+    said = words(page(report(verdict, message="the answer <does> not parse")))
+    assert "the answer <does> not parse" in said
+    assert "Run its cell" in said
+    assert "0 hold" not in said
+
+
+def test_equal_reports_give_equal_pages():
+    """The same report gives the same bytes; a note is escaped too."""
+    assert page(report(BROKEN, BAD, HELD)) == page(report(BROKEN, BAD, HELD))
+    assert "&lt;i&gt;" in note("<i>")
