@@ -116,7 +116,7 @@ def _hints(story: Story) -> str:
     )
     here = ",".join(str(life.killed_at) for life in story.lives if life.killed_at)
     most = story.lives[0].places
-    more = f"any place up to {most}; {here},9 kills p{len(story.lives)} too"
+    more = f"any place up to {most}; {here},3 kills p{len(story.lives)} too"
     return f"Again: labkit demo{flag} --kill-at {here} ({more})\n{other}"
 
 

@@ -115,21 +115,29 @@ def hint(exercise: str, level: int = 1) -> Hint:
 def source_of(exercise: str) -> str:
     """The learner's answer in this notebook. Raises `UsageError` when no cell with the anchor was run."""
     registry.find(exercise)
-    cells = _cells_run()
+    cells = list(_CELLS_RUN)
     marked = [index for index, cell in enumerate(cells) if anchor_of(cell) == exercise]
     if not marked:
         raise UsageError(f"run the cell that begins with `# labkit: {exercise}` first")
     return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]])
 
 
-def _cells_run() -> list[str]:
-    """The sources of the cells that were run in this kernel, oldest first."""
+def _listen() -> list[str]:
+    """The sources of the cells that this kernel runs, oldest first; the list grows as it goes on."""
     try:
         from IPython import get_ipython
     except ImportError:
         return []
     shell: Any = get_ipython()
-    return [str(cell) for cell in shell.user_ns.get("In", [])] if shell is not None else []
+    if shell is None:
+        return []
+    cells = [str(cell) for cell in shell.user_ns.get("In", [])]
+    # subtle: a cell that is run without history (nbval does that) is never in `In`, so we listen from here on.
+    shell.events.register("pre_run_cell", lambda info: cells.append(shell.transform_cell(info.raw_cell)))
+    return cells
+
+
+_CELLS_RUN = _listen()
 
 
 def _title(trace: Trace) -> str:

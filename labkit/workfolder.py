@@ -52,6 +52,7 @@ def fill(folder: Path) -> Filled:
         done.did[name] = what = _decide(folder / name, data, memory.get(name))
         if what in ("copied", "updated"):
             _write(folder / name, data)
+            _trust(data)
         # subtle: a kept file's original is remembered too, so a newer one is announced once, not at every start.
         memory[name] = _trace(data)
     _remember(folder, memory)
@@ -69,6 +70,7 @@ def reset(exercise: str, start: Path | None = None) -> str:
         return f"{name} is as it was: nothing to bring back"
     aside = _put_aside(target)
     _write(target, data)
+    _trust(data)
     _remember(folder, _recall(folder) | {name: _trace(data)})
     return f"{name} is new again" + (f", yours is kept as {aside.relative_to(folder).as_posix()}" if aside else "")
 
@@ -175,6 +177,19 @@ def _recall(folder: Path) -> dict[str, Any]:
 
 def _remember(folder: Path, memory: dict[str, Any]) -> None:
     _write(folder / MEMORY / "copied.json", json.dumps(memory, indent=1, sort_keys=True).encode() + b"\n")
+
+
+def _trust(data: bytes) -> None:
+    """Sign a notebook of ours as Jupyter does what it ran itself: without that JupyterLab hides the stored pictures until each cell was run."""
+    try:
+        import nbformat
+        from nbformat.sign import NotebookNotary
+    except ImportError:  # no Jupyter here: nobody looks at the pictures
+        return
+    try:
+        NotebookNotary().sign(nbformat.reads(data.decode(), as_version=4))
+    except (ValueError, OSError, nbformat.ValidationError):  # no notebook, or no place for signatures
+        return
 
 
 def _write(target: Path, data: bytes) -> None:

@@ -3,10 +3,11 @@
 import pytest
 
 from labkit.faults import run_once, sweep
+from labkit.faults.fidelity import fidelity
 from labkit.lessons import resume
 from labkit.lessons.resume import deployment, recovers_behind_a_lock_file
-from labkit.lessons.states import compared, killed_like_raised, reachable
-from labkit.lessons.story import containers, places
+from labkit.lessons.states import compared, one_crash, reachable
+from labkit.lessons.story import containers
 
 MINUTE_EIGHT = "p1@cloud1.after+crash"
 
@@ -36,7 +37,7 @@ def test_each_broken_way_breaks_with_one_crash(way, why):
 def test_a_lock_file_needs_two_crashes():
     """No single crash breaks the recovery behind a lock file; a crash of the recovery does."""
     report = sweep(recovers_behind_a_lock_file)
-    assert places(recovers_behind_a_lock_file).broken == 0
+    assert {verdict for _, verdict, _ in one_crash(recovers_behind_a_lock_file)} == {"holds"}
     assert report.verdict == "broken"
     assert report.broken[0].token.count("+crash") == 2
 
@@ -64,6 +65,12 @@ def test_the_comparison_names_verdicts():
 @pytest.mark.slow
 def test_a_real_kill_leaves_what_the_raised_crash_leaves():
     """At every crash point of the deployment both leave the same durable state."""
-    found = killed_like_raised(deployment(resume.resumes))
-    assert len(found) == 20
-    assert [place for place, same in found if not same] == []
+    found = fidelity(deployment(resume.resumes))
+    assert (found.compared, found.differences) == (20, [])
+
+
+def test_what_resume_does_with_each_state():
+    """Final states are left alone, every other one ends completed."""
+    rows = {str(row[0]): row[1:3] for row in resume.what_resume_does().rows}
+    assert rows["unknown"] == ("TaskNotFound", "no")
+    assert {state for state, (_, worked) in rows.items() if worked == "no"} == {"unknown", "completed", "cancelled"}

@@ -80,9 +80,9 @@ def test_a_write_lock_held_through_a_model_call_refuses_others():
 @pytest.mark.postgres
 def test_each_database_refuses_another_value():
     """What SQLite keeps, PostgreSQL refuses; the library refuses it everywhere, by name."""
-    assert keeps(SQLITE, "log\x00end") == "kept"
-    assert keeps(POSTGRES, "log\x00end") == "DataError"
-    assert {keeps(shelf, "log\x00end") for shelf in LABKIT} == {"refused: result"}
+    assert keeps(SQLITE)["a NUL"] == "kept"
+    assert keeps(POSTGRES)["a NUL"] == "DataError"
+    assert {what for shelf in LABKIT for what in keeps(shelf).values()} == {"refused: result"}
 
 
 def test_a_cut_log_gives_an_older_state():

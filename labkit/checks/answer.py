@@ -67,7 +67,9 @@ def _is_stub(tree: ast.Module, name: str) -> bool:
 
 def _nothing(body: Sequence[ast.stmt]) -> bool:
     """Whether these statements are a docstring and `...`, or less."""
-    constants = [node.value.value for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    constants = [
+        node.value.value for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
     return len(constants) == len(body) and all(value is ... or isinstance(value, str) for value in constants)
 
 

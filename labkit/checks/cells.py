@@ -131,6 +131,6 @@ def _defined(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         return {name for target in targets for name in _used(target)}
-    inside = [node for node in ast.iter_child_nodes(statement) if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))]
-    deeper = [child for node in inside for child in ([node] if isinstance(node, ast.stmt) else node.body)]
-    return {name for node in deeper for name in _defined(node)}
+    inside = list(ast.iter_child_nodes(statement))
+    deeper = [child for node in inside if isinstance(node, (ast.ExceptHandler, ast.match_case)) for child in node.body]
+    return {name for node in [*inside, *deeper] if isinstance(node, ast.stmt) for name in _defined(node)}

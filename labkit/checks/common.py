@@ -1,7 +1,7 @@
 """What the exercises share: how a body calls the answer, and the properties that hold for every answer.
 
-A crash, KeyboardInterrupt or any other BaseException that is not an Exception goes through an answer untouched. Every process ends. These two are asked of every
-exercise, whatever else it asks.
+A crash, KeyboardInterrupt or any other BaseException that is not an Exception goes through an answer untouched. Every process ends. These
+two are asked of every exercise, whatever else it asks.
 
 Not handled here: what only one exercise asks.
 """
@@ -18,6 +18,7 @@ from labkit.faults.fault import Crash
 from labkit.faults.process import Outcome, Process, describe_error, plain
 from labkit.task import Task, TaskState
 
+SWALLOWS = "catches BaseException: a crash or Ctrl-C is turned into something else"
 Find = Callable[[Seen, dict[str, Any]], Finding | None]
 
 
@@ -33,7 +34,7 @@ def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     return Finding(
         f"somebody pressed Ctrl-C, and the process {first}: KeyboardInterrupt did not come through",
-        "catches BaseException: a crash or Ctrl-C is turned into something else",
+        SWALLOWS,
     )
 
 
@@ -46,7 +47,9 @@ def _ends(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def crash_rule(*cases: str) -> Property:
     """A crash or Ctrl-C goes through untouched."""
-    return Property("lets a crash through", "a crash or KeyboardInterrupt goes through untouched", _untouched, cases, interrupted)
+    return Property(
+        "lets a crash through", "a crash or KeyboardInterrupt goes through untouched", _untouched, cases, interrupted
+    )
 
 
 class Killed(BaseException):
@@ -64,31 +67,43 @@ def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def try_exits(call: Callable[[Callable[..., NoReturn]], Any]) -> list[list[Any]]:
-    """Call with a function that raises each kind of BaseException in turn: [its name, how the call ended], for `exits_rule`."""
+    """Call with a function that raises each kind of BaseException in turn; for `exits_rule`.
 
-    def leave(kind: type[BaseException]) -> Callable[..., NoReturn]:
-        def leaving(*_: Any) -> NoReturn:
-            raise kind
+    Gives [name of the kind, whether the function was called at all, how the call ended] for each.
+    """
+    return [_try_exit(call, kind) for kind in (KeyboardInterrupt, SystemExit, CancelledError, Killed)]
 
-        return leaving
 
-    kinds = (KeyboardInterrupt, SystemExit, CancelledError, Killed)
-    return [[kind.__name__, outcome_of(partial(call, leave(kind)))] for kind in kinds]
+def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseException]) -> list[Any]:
+    asked: list[bool] = []
+
+    def leave(*_: Any) -> NoReturn:
+        asked.append(True)
+        raise kind
+
+    ended = outcome_of(partial(call, leave))
+    return [kind.__name__, bool(asked), ended]
 
 
 def _exits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if seen.kind != "end" or seen.end.last.how != "returned":
-        return Finding(f"the call {seen.end.last}", "breaks the process it runs in")
-    for kind, ended in seen.end.last.value:
-        if ended.get("error", {}).get("type") != kind:
+    for kind, asked, ended in seen.end.last.value or ():
+        if asked and ended.get("error", {}).get("type") != kind:
             became = f"raised {ended['error']['type']}" if "error" in ended else f"returned {ended['value']!r}"
-            return Finding(f"{kind} was raised inside, and the call {became}", "catches BaseException: a crash or Ctrl-C is turned into something else")
+            why = SWALLOWS
+            return Finding(f"{kind} was raised inside, and the call {became}", why)
     return None
 
 
-def exits_rule(*cases: str) -> Property:
-    """KeyboardInterrupt, SystemExit, a cancellation and any other BaseException raised by what an answer is given goes through (see `try_exits`)."""
-    return Property("lets every exit through", "whatever is raised that is no Exception goes through untouched", _exits, cases)
+def exits_rule(case: str) -> Property:
+    """KeyboardInterrupt, SystemExit, a cancellation and any other BaseException that is raised inside an answer goes
+    through (see `try_exits`)."""
+    return Property(
+        "lets every exit through",
+        "whatever is raised that is no Exception goes through untouched",
+        _exits,
+        (case,),
+        lambda seen, facts: any(asked for _, asked, _ in seen.end.last.value or ()),
+    )
 
 
 def ends() -> Property:
@@ -131,4 +146,8 @@ def same_task(value: Any, stored: dict[str, Any] | None) -> str | None:
     if stored is None:
         return "it returned a task that is not stored"
     differing = [name for name in ("id", "state", "result", "error", "version") if value[name] != stored[name]]
-    return f"the returned task has another {differing[0]} than the stored one ({value[differing[0]]!r}, not {stored[differing[0]]!r})" if differing else None
+    return (
+        f"the returned task has another {differing[0]} than the stored one ({value[differing[0]]!r}, not {stored[differing[0]]!r})"
+        if differing
+        else None
+    )

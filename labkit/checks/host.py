@@ -23,7 +23,7 @@ from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.nursery import Report
-from labkit.faults.runner import Runner
+from labkit.faults.runner import Runner, follow
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Schedule
 from labkit.faults.search import search_runs
@@ -36,7 +36,19 @@ MEMORY = 2 << 30  # bytes
 CPU = 120  # seconds
 FILE = 256 << 20  # bytes
 MOST_RUNS = 600  # in one sweep of one case
-STARTS = frozenset({"os.fork", "os.forkpty", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "pty.spawn", "subprocess.Popen"})
+STARTS = frozenset(
+    {
+        "os.fork",
+        "os.forkpty",
+        "os.exec",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.system",
+        "os.startfile",
+        "pty.spawn",
+        "subprocess.Popen",
+    }
+)
 
 
 class Capped(io.TextIOBase):
@@ -62,7 +74,12 @@ def limit_resources() -> None:
         import resource
     except ImportError:  # the wall clock of whoever listens is the limit then
         return
-    limits = ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU), (resource.RLIMIT_FSIZE, FILE), (resource.RLIMIT_CORE, 0))
+    limits = (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, CPU),
+        (resource.RLIMIT_FSIZE, FILE),
+        (resource.RLIMIT_CORE, 0),
+    )
     for kind, most in limits:
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
@@ -98,9 +115,9 @@ class Worlds:
             place = self.folder / kind
             place.mkdir(parents=True, exist_ok=True)
             world = self._stack.enter_context(World(kind, folder=place, url=self.url))
-            opened = world.database if database else None
+            if database:
+                _ = world.database  # opens it
             self._made[kind] = (world, world.photograph())
-            assert not database or opened is not None
         world, nothing = self._made[kind]
         world.put_back(nothing)
         return world
@@ -123,7 +140,9 @@ def serve(report: Report, *, exercise: str, source: str, database: str, url: str
         for case in asked.cases:
             if (database in case.databases) if database else not case.databases:
                 report({"case": case.name, "database": database})
-                runner = Runner(case.scenario(asked.id, answer), worlds.empty(kind_of(case, database), database=bool(database)))
+                runner = Runner(
+                    case.scenario(asked.id, answer), worlds.empty(kind_of(case, database), database=bool(database))
+                )
                 covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
                 report({"covered": case.name, **covered})
                 if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
@@ -139,10 +158,9 @@ def _begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer
     limit_resources()
     try:
         answer = load(source, asked)
-    except Forbidden as error:
-        return report({"forbidden": str(error)})
-    except UsageError as error:
-        return report({"unusable": str(error)})
+    except (Forbidden, UsageError) as error:
+        report({"forbidden" if isinstance(error, Forbidden) else "unusable": str(error)})
+        return None
     report({"loaded": asked.id})
     return answer
 
@@ -163,9 +181,16 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
 
     if engine == "sweep":
         closure = Closure()
-        for end, _ in sweep_runs(runner, case.faults, closure, most_runs=MOST_RUNS, left=lambda left: tell("left", left)):
+        for end, _ in sweep_runs(
+            runner, case.faults, closure, most_runs=MOST_RUNS, left=lambda left: tell("left", left)
+        ):
             tell("interrupted" if "+interrupt" in end.token else "end", end)
-        return {"crash_points": closure.crash_points, "states": len(closure.states), "runs": closure.runs, "closed": closure.closed}
+        return {
+            "crash_points": closure.crash_points,
+            "states": len(closure.states),
+            "runs": closure.runs,
+            "closed": closure.closed,
+        }
     if engine == "interleave":
         orders = Orders()
         for end, _ in interleave_runs(runner, preemptions=case.preemptions, orders=orders):
@@ -175,12 +200,32 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
         ran, _ = search_runs(runner, examples=100, seen=lambda end: tell("end", end))
         return {"runs": ran, "closed": True}
     for text in case.schedules:
-        end, _ = runner.replay(Schedule.parse(text))
-        tell("interrupted" if "+interrupt" in text else "end", end)
+        for kind, end in _ends(runner, Schedule.parse(text)):
+            tell(kind, end)
     return {"runs": len(case.schedules), "closed": True}
 
 
-def replay(report: Report, *, exercise: str, source: str, case: str, schedule: str, database: str, url: str, folder: str) -> None:
+def _ends(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
+    """What one schedule shows, in the kinds of `Seen`: what its last fault left, and the end of everything."""
+    kinds = {"interrupt": "interrupted", "crash": "left"}
+    kind = kinds.get(schedule.injections[-1].fault.kind, "") if schedule.injections else ""
+    left = [(kind, _as_left(runner, schedule))] if kind else []
+    return [*left, ("end", runner.replay(schedule)[0])]
+
+
+def _as_left(runner: Runner, schedule: Schedule) -> End:
+    """The world as the process left it in which the last fault struck, before anybody went on."""
+    number, bodies = 1, runner.scenario.bodies
+    run = runner.once(runner.start, number, bodies, schedule.injections, follow(schedule.order))
+    while run.needs_restart and number + len(bodies) <= schedule.injections[-1].process:
+        number, bodies = number + len(bodies), (runner.scenario.restarted,)
+        run = runner.generation(number, bodies, schedule.injections)
+    return runner.end(schedule, [run])
+
+
+def replay(
+    report: Report, *, exercise: str, source: str, case: str, schedule: str, database: str, url: str, folder: str
+) -> None:
     """In the child: run one schedule of one case and report its trace."""
     asked = registry.find(exercise)
     with quiet(Capped(MOST_OUTPUT)):
@@ -188,5 +233,7 @@ def replay(report: Report, *, exercise: str, source: str, case: str, schedule: s
         if answer is None:
             return
         with World(database, folder=Path(folder), url=url) as world:
-            end, trace = Runner(asked.case(case).scenario(exercise, answer), world).replay(Schedule.parse(schedule))
-    report({"trace": trace.to_jsonl(), "end": end.to_data()})
+            runner, wanted = Runner(asked.case(case).scenario(exercise, answer), world), Schedule.parse(schedule)
+            ends = [(kind, end.to_data()) for kind, end in _ends(runner, wanted)]
+            _, trace = runner.replay(wanted)
+    report({"trace": trace.to_jsonl(), "ends": ends})

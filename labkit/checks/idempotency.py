@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.common import crash_rule, ends, same_task
+from labkit.checks.common import same_task
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
-from labkit.checks.stored_task import Story, shared_cases, work_properties
+from labkit.checks.stored_task import Story, races, shared_cases, work_properties
 from labkit.faults.process import Process
 
 NAME = "execute_task_if_not_done"
@@ -21,7 +21,9 @@ SWEPT = ("fresh",)
 ENDED = (*SWEPT, "left_running", "left_waiting", "left_failed", "falsy_result")
 
 fresh = Story()
-left_running = Story("running", "t2", "café", "v2 is up", {"worker_id": "w1", "attempt": 1, "priority": 5, "idempotency_key": "order 7"})
+left_running = Story(
+    "running", "t2", "café", "v2 is up", {"worker_id": "w1", "attempt": 1, "priority": 5, "idempotency_key": "order 7"}
+)
 left_waiting = Story("waiting", "t3", "stage")
 left_failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "old"})
 
@@ -33,7 +35,10 @@ def _twice(execute: Any, process: Process) -> Any:
 def _second_call(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     works = [note for note in seen.end.notes if note.label == "work"]
     if len(works) > 1:
-        return Finding(f"a second call on a completed task called work again ({len(works)} calls)", "a completed task is worked on again")
+        return Finding(
+            f"a second call on a completed task called work again ({len(works)} calls)",
+            "a completed task is worked on again",
+        )
     last, stored = seen.end.last, seen.end.tasks.get(facts["id"])
     why = same_task(last.value[1], stored) if last.how == "returned" else f"one of the calls {last}"
     return Finding(f"a second call on a completed task: {why}", "a finished task is not handed back") if why else None
@@ -47,8 +52,7 @@ def _cases() -> tuple[Case, ...]:
         left_failed.case("left_failed", NAME),
         fresh.case("twice", NAME, _twice),
         *shared_cases(NAME),
-        fresh.case("two_callers", NAME, fresh.call_and_look, fresh.call_and_look, engine="interleave"),
-        fresh.case("cancelled_meanwhile", NAME, fresh.call_and_look, fresh.cancel, engine="interleave", preemptions=1),
+        *races(fresh, NAME),
     )
 
 
@@ -65,20 +69,28 @@ EXERCISE = Exercise(
     properties=(
         *work_properties(SWEPT, ENDED),
         Property("second call does nothing", "a second call hands the stored task back", _second_call, ("twice",)),
-        crash_rule(*SWEPT),
-        ends(),
     ),
     hints=(
         "What does a process that starts after a crash know? Only what the store and the cloud know. Which of the two can tell it that the work was done?",
         "Load the task. Unknown, completed and cancelled are quick. For all others: save running, call work with the task id as key, save the end. "
         "Nothing else is needed for the crash: the key makes a second call of work harmless.",
-        "Keep what `save` returns: it carries the next version. With the version that you read, a second caller's write makes yours a `StaleTask`: let it go through. "
-        "Catch `Exception` around `work` only, save failed with its text, and raise it again.",
+        "Keep what `save` returns: it carries the next version. With the version that you read, a second caller's write "
+        "makes yours a `StaleTask`: let it go through. Catch `Exception` around `work` only, save failed with its text, and raise it again.",
     ),
     wrong_turns=(
-        WrongTurn("check, then act", "`if not done: do it` without a key: the crash between the effect and the record does it twice."),
-        WrongTurn("a fresh key for every try", "a key made with uuid4 inside the call is another key after the restart: the cloud cannot know that it is the same work."),
-        WrongTurn("write again when beaten", "catching StaleTask and saving anyway takes the end away from the one who was there first."),
+        WrongTurn(
+            "check, then act",
+            "`if not done: do it` without a key: the crash between the effect and the record does it twice.",
+        ),
+        WrongTurn(
+            "a fresh key for every try",
+            "a key made with uuid4 inside the call is another key after the restart: to the cloud it is other work.",
+        ),
+        WrongTurn(
+            "write again when beaten",
+            "catching StaleTask and saving anyway takes the end away from the one who was there first.",
+        ),
     ),
-    real_systems="Stripe keeps answers by Idempotency-Key; Temporal names activities so that a retry is known; procrastinate and River use a unique key at submit.",
+    real_systems="Stripe keeps answers by Idempotency-Key; Temporal names activities so that a retry is known; "
+    "procrastinate and River use a unique key at submit.",
 )

@@ -1,8 +1,8 @@
 """What an answer may import, and who says no: the source before it runs, and the import itself while it runs.
 
-The standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio; from labkit the names of the exercises. `import labkit` gives an answer a view of
-labkit that holds these names and no others, so that the solution is not one attribute away. Every refusal is remembered: an answer that catches the error has
-imported all the same.
+The standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio; from labkit the names of the exercises.
+`import labkit` gives an answer a view of labkit that holds these names and no others, so that the solution is not one
+attribute away. Every refusal is remembered: an answer that catches the error has imported all the same.
 
 Not handled here: an answer that is out to deceive (see the box of the grader).
 """
@@ -23,12 +23,19 @@ from labkit.errors import LabkitError
 
 # what an answer may import from labkit (and from its modules, by these names)
 NAMES = frozenset(
-    """Task TaskState StateStore TaskQueue Clock Checkpoint SagaStep SagaLog Cloud Lease AgentState StatePatch Fact Artifact ContextSlice
-    ProgressUpdate ProgressLog ToolJournal Trace TraceEvent write_transaction tasks task_from_row RetriesExhausted TransientError TerminalError
-    DeadlineExceeded TaskNotFound StaleTask StaleLease InvalidTransition UnstorableValue StoreBusy QueueFull CheckpointNotFound CheckpointExpired
-    CheckpointCorrupt CheckpointNotResumable StaleCheckpoint BudgetTooSmall SagaFailed CompensationFailed""".split()
-)
-HOMES = frozenset(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database")) | {"labkit"}
+    {
+        "Task", "TaskState", "StateStore", "TaskQueue", "Clock", "Checkpoint", "SagaStep", "SagaLog", "Cloud",
+        "Lease", "AgentState", "StatePatch", "Fact", "Artifact", "ContextSlice", "ProgressUpdate",
+        "ProgressLog", "ToolJournal", "Trace", "TraceEvent", "write_transaction", "tasks", "task_from_row",
+        "RetriesExhausted", "TransientError", "TerminalError", "DeadlineExceeded", "TaskNotFound", "StaleTask",
+        "StaleLease", "InvalidTransition", "UnstorableValue", "StoreBusy", "QueueFull", "CheckpointNotFound",
+        "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "BudgetTooSmall",
+        "SagaFailed", "CompensationFailed",
+    }
+)  # fmt: skip
+HOMES = frozenset(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database")) | {
+    "labkit"
+}
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -66,12 +73,18 @@ def refuse(module: str, name: str = "") -> None:
     """Return when an answer may import this, raise `Forbidden` when it may not. `name` is what is taken from the module."""
     top = module.split(".")[0]
     if top == "labkit":
-        if module in HOMES and (name in NAMES or name in ("", "*") or name.startswith("__") or f"{module}.{name}" in HOMES):
+        if module in HOMES and (
+            name in NAMES or name in ("", "*") or name.startswith("__") or f"{module}.{name}" in HOMES
+        ):
             return
         wanted = f"{module}.{name}" if name else module
-        _no(f"the answer imports {wanted}: from labkit an answer may use only the names in the exercise, not the library's own solution")
+        _no(
+            f"the answer imports {wanted}: from labkit an answer may use only the names in the exercise, not the library's own solution"
+        )
     if top not in PACKAGES:
-        _no(f"the answer imports {module}: an answer may use the standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio")
+        _no(
+            f"the answer imports {module}: an answer may use the standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio"
+        )
 
 
 def _no(why: str) -> None:

@@ -9,7 +9,7 @@ Not handled here: how the runs came about (see `host`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
@@ -68,7 +68,9 @@ class Jury:
         self._keep("ends", Finding(f"the run of case {case} broke off: {why}", "breaks the process it runs in"), token)
 
     def _keep(self, name: str, found: Finding, token: str) -> None:
-        simplicity = (token.count("+"), token.count("x"), len(token))
+        found = replace(found, message=(found.message.splitlines() or [""])[0][:400])
+        schedule = token.partition(":")[2]
+        simplicity = (schedule.count("+"), schedule.count("x"), len(schedule))
         if name not in self.worst or simplicity < self.worst[name][0]:
             self.worst[name] = (simplicity, found, token)
 
@@ -119,7 +121,9 @@ class Covered:
         """The certificate: what was tried, whether all of it, and where."""
         parts = []
         if self.crash_points:
-            parts.append(f"{self.crash_points} crash points x {self.states} distinct states, {'closed' if self.closed else 'capped'}")
+            parts.append(
+                f"{self.crash_points} crash points x {self.states} distinct states, {'closed' if self.closed else 'capped'}"
+            )
         if self.orders:
             parts.append(f"{self.orders} orders within {self.preemptions} preemptions")
         parts.append(f"{self.runs} schedules")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 
 from labkit.checks import words
-from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, CheckReport, Judged
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged
 from labkit.faults.paint import BASE_STYLE, element, rule
 
 SIGNS = {HOLDS: ("\N{CHECK MARK}", "lk-good"), BROKEN: ("\N{MULTIPLICATION X}", "lk-bad")}
@@ -43,8 +43,10 @@ GOOD_TO_KNOW = "A crash point is a place where the process was killed; a state i
 def page(report: CheckReport, drawing: str = "") -> str:
     """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup."""
     sign, cls = SIGNS.get(report.verdict, ("?", ""))
-    head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
-    parts = [f"<style>{STYLE}</style>", head, *_body(report, drawing), *_printed(report), *_next(report)]
+    said = words.headline(report).replace(report.verdict, report.verdict.replace("_", " "), 1)
+    head = element("div", f"{element('b', sign, cls=cls)} {escape(said)}", cls="lk-verdict")
+    broken = [_broken(one, drawing) for one in [report.first_broken] if one is not None]
+    parts = [f"<style>{STYLE}</style>", head, *broken, *_next(report), *_rest(report), *_printed(report)]
     return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
 
 
@@ -53,19 +55,28 @@ def note(said: str) -> str:
     return element("div", f"<style>{STYLE}</style>{escape(said)}", cls="lk lk-check")
 
 
-def _body(report: CheckReport, drawing: str) -> list[str]:
-    broken = [one for one in report.properties if one.verdict == BROKEN]
-    asleep = [one for one in report.properties if one.verdict == NOT_EXERCISED]
-    held = [one for one in report.properties if one.verdict == HOLDS]
-    parts = [_broken(one, drawing if number == 0 else "") for number, one in enumerate(broken)]
-    parts += [_line(one, "?", "", one.message) for one in asleep]
-    lines = "".join(_line(one, *SIGNS[HOLDS], one.claim) for one in held)
-    if lines and report.verdict != HOLDS:
-        lines = element("details", element("summary", f"{len(held)} hold already") + lines)
-    return [*parts, lines, *(_aside(said) for said in _covered(report))]
+def _rest(report: CheckReport) -> list[str]:
+    """The properties behind the first broken one, folded where something is to be mended; and what was covered."""
+    found = {
+        verdict: [one for one in report.properties if one.verdict == verdict]
+        for verdict in (BROKEN, NOT_EXERCISED, HOLDS)
+    }
+    more = "".join(_broken(one) for one in found[BROKEN][1:])
+    asleep = "".join(_line(one, "?", "", one.message) for one in found[NOT_EXERCISED])
+    held = "".join(_line(one, *SIGNS[HOLDS], one.claim) for one in found[HOLDS])
+    if held and report.verdict != HOLDS:
+        held = _folded(f"{len(found[HOLDS])} hold already", held)
+    if more:
+        names = ", ".join(one.name for one in found[BROKEN][1:])
+        more = _folded(f"{len(found[BROKEN]) - 1} more broken, perhaps for the same reason: {names}", more)
+    return [more, asleep, held, *(_aside(said) for said in _covered(report))]
 
 
-def _broken(one: Judged, drawing: str) -> str:
+def _folded(name: str, body: str) -> str:
+    return element("details", element("summary", escape(name)) + body)
+
+
+def _broken(one: Judged, drawing: str = "") -> str:
     """What was asked, what happened, why that usually happens, its picture, and how to see it again."""
     told = [("asked", one.claim), ("what happened", one.message), ("likely cause", one.diagnosis)]
     rows = "".join(
@@ -104,14 +115,16 @@ def _printed(report: CheckReport) -> list[str]:
     if not report.output:
         return []
     text = "\n".join(report.output.splitlines()[:20])
-    said = f'<pre class="lk-say">{escape(text)}</pre>'
-    return [element("details", element("summary", "what your answer printed") + said)]
+    return [_folded("what your answer printed", f'<pre class="lk-say">{escape(text)}</pre>')]
 
 
 def _next(report: CheckReport) -> list[str]:
     """What to do now, where something is missing or wrong."""
     if report.verdict == HOLDS:
         return []
-    stuck = f"""Stuck? {element("code", escape(f'hint("{report.exercise}", 1)'))}"""
-    mend = "Mend the first one only: others often go with it. " if report.verdict == BROKEN else ""
-    return [element("div", f"{mend}Changed the answer? Run its cell, then this one. {stuck}", cls="lk-next")]
+    first = {
+        BROKEN: "Mend this one first: others often go with it. Changed the answer? Run its cell, then this one.",
+        NOT_ATTEMPTED: "Replace the ... in the answer, run its cell, then this one.",
+    }.get(report.verdict, "Changed the answer? Run its cell, then this one.")
+    stuck = element("code", escape(f'hint("{report.exercise}", 1)'))
+    return [element("div", f"{first} Stuck? {stuck}", cls="lk-next")]

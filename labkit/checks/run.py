@@ -1,7 +1,7 @@
 """From an answer to a report: start the host in a child, listen, judge.
 
-The child comes from a warm parent, so a check costs no start of Python. It is listened to with limits of real time: one that does not finish loading is unusable,
-one that falls silent in a case never ends. PostgreSQL databases are made and dropped on this side, so a killed child leaves none behind.
+The child comes from a warm parent, so a check costs no start of Python. It is listened to with limits of real time: one
+that does not finish loading is unusable, one that falls silent in a case never ends. PostgreSQL databases are made and dropped on this side, so a killed child leaves none behind.
 
 Not handled here: printing (see `command` and `lab`).
 """
@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def run_check(
     databases: tuple[str, ...] = SQL,
     engine: str = "",
     nursery: Nursery = NURSERY,
-    patience: Patience = Patience(),  # noqa: B008  (frozen)
+    patience: Patience = Patience(),
 ) -> CheckReport:
     """Check an answer. `databases` are those to use where the exercise needs one. Raises `UsageError` only for an unknown exercise."""
     clock = SystemClock()
@@ -75,7 +75,9 @@ def run_check(
     return report
 
 
-def _check(asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience) -> CheckReport:
+def _check(
+    asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience
+) -> CheckReport:
     try:
         look(source, asked)
     except NotAttempted as error:
@@ -121,10 +123,24 @@ def place(database: str) -> Iterator[tuple[str, Path]]:
 
 
 def listen(
-    heard: _Listening, nursery: Nursery, patience: Patience, source: str, database: str, url: str, engine: str, folder: Path
+    heard: _Listening,
+    nursery: Nursery,
+    patience: Patience,
+    source: str,
+    database: str,
+    url: str,
+    engine: str,
+    folder: Path,
 ) -> None:
     """Run the host once and let the jury hear what it says."""
-    job = {"exercise": heard.exercise.id, "source": source, "database": database, "url": url, "engine": engine, "folder": str(folder)}
+    job = {
+        "exercise": heard.exercise.id,
+        "source": source,
+        "database": database,
+        "url": url,
+        "engine": engine,
+        "folder": str(folder),
+    }
     heard.finished = False
     child = nursery.start("labkit.checks.host:serve", **job)
     try:
@@ -152,6 +168,9 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             made = End.from_data(end)
             heard.last_token = made.token
             heard.jury.hear(Seen(case, kind, made))
+            heard.finished = any(
+                outcome.how == "endless" for outcome in made.outcomes
+            )  # no need to wait for the others, each as long
         case {"case": case}:
             heard.case = case
         case {"covered": _}:
@@ -181,17 +200,30 @@ def _conclude(asked: Exercise, heard: _Listening, used: list[str], missing: str)
         return CheckReport(asked.id, UNUSABLE, message=heard.unusable)
     if heard.forbidden:
         return _forbidden(asked, heard.forbidden)
-    judged = heard.jury.verdicts()
+    judged = [_only_here(one, used) for one in heard.jury.verdicts()]
     broken = sum(one.verdict == BROKEN for one in judged)
     certificate = heard.covered.line(used, broken)
-    return CheckReport(asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=missing, output=heard.output)
+    return CheckReport(
+        asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=missing, output=heard.output
+    )
+
+
+def _only_here(one: Judged, used: list[str]) -> Judged:
+    """A database is tried only when the ones before it broke nothing: what breaks on the second is right on the first."""
+    if one.verdict != BROKEN or len(used) < 2:
+        return one
+    return replace(one, diagnosis=f"right on {used[0]} only: {one.diagnosis}")
 
 
 def _forbidden(asked: Exercise, why: str) -> CheckReport:
-    return CheckReport(asked.id, BROKEN, [Judged("own work", BROKEN, why, "", "imports the solution instead of writing it")], "not run")
+    return CheckReport(
+        asked.id, BROKEN, [Judged("own work", BROKEN, why, "", "imports the solution instead of writing it")], "not run"
+    )
 
 
-def run_replay(token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = Patience()) -> Trace:  # noqa: B008
+def run_replay(
+    token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = Patience()
+) -> Trace:
     """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
@@ -205,14 +237,26 @@ def run_replay(token: str, source: str, *, judged: bool = True, nursery: Nursery
         pass  # a stub can be looked at, it does nothing
     except Forbidden as error:
         raise UsageError(str(error)) from None
-    world = asked.database if asked.database in ("memory", "sqlite", "postgres") else kind_of(known[case], asked.database)
+    world = (
+        asked.database if asked.database in ("memory", "sqlite", "postgres") else kind_of(known[case], asked.database)
+    )
     with place(world) as (url, folder):
-        job = {"exercise": exercise, "source": source, "case": case, "schedule": str(asked.schedule), "database": world, "url": url, "folder": str(folder)}
+        job = {
+            "exercise": exercise,
+            "source": source,
+            "case": case,
+            "schedule": str(asked.schedule),
+            "database": world,
+            "url": url,
+            "folder": str(folder),
+        }
         trace, found_broken = _replayed(found, nursery, patience, job)
     return trace.with_broken(found_broken) if judged else trace
 
 
-def _replayed(asked: Exercise, nursery: Nursery, patience: Patience, job: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
+def _replayed(
+    asked: Exercise, nursery: Nursery, patience: Patience, job: dict[str, Any]
+) -> tuple[Trace, list[tuple[str, str]]]:
     child = nursery.start("labkit.checks.host:replay", **job)
     said: dict[str, Any] = {}
     try:
@@ -225,9 +269,10 @@ def _replayed(asked: Exercise, nursery: Nursery, patience: Patience, job: dict[s
         child.kill()
         child.wait()
     if "trace" not in said:
-        raise UsageError(f"the replay broke off: {str(said.get('failed', 'the process ended')).strip().splitlines()[-1][:200]}")
-    end = End.from_data(said["end"])
-    facts = asked.case(job["case"]).facts
-    kind = "interrupted" if "+interrupt" in job["schedule"] else "end"
-    found = [(prop.name, prop.find(Seen(job["case"], kind, end), facts)) for prop in asked.properties if prop.looks_at(job["case"])]
-    return Trace.from_jsonl(said["trace"]), [(name, finding.message) for name, finding in found if finding]
+        raise UsageError(
+            f"the replay broke off: {str(said.get('failed', 'the process ended')).strip().splitlines()[-1][:200]}"
+        )
+    jury = Jury(asked)
+    for kind, end in said["ends"]:
+        jury.hear(Seen(job["case"], kind, End.from_data(end)))
+    return Trace.from_jsonl(said["trace"]), [(name, found.message) for name, (_, found, _) in jury.worst.items()]

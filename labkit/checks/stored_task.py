@@ -12,14 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from labkit.checks.common import Killed, bodies, interrupted, raised, same_task
+from labkit.checks.common import SWALLOWS, Killed, bodies, crash_rule, ends, interrupted, raised, same_task
 from labkit.checks.exercise import SQL, Case, Finding, Property, Seen
 from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
 EFFECT = "deploy_container"
+BOOKS_A_CRASH = "a crash or Ctrl-C is stored as a failure of the work"
 KEPT = ("user_input", "priority", "created_at", "idempotency_key")
 FAILURES = ("ValueError", "TransientError", "TerminalError", "TimeoutError")
+RACES = ("two_callers", "two_callers_postgres")
 LEAVING = ("work_exits", "work_is_killed")
 FINISHED = ("completed", "completed_empty", "cancelled")
 
@@ -71,6 +73,7 @@ class Story:
 
         def work(user_input: str, key: str) -> str:
             if process.name == "p1":
+                process.note("told to leave")
                 raise how("told to leave")
             return self.work(process)(user_input, key)
 
@@ -82,7 +85,9 @@ class Story:
     def case(self, name: str, function: str, *calls: Callable[[Any, Process], Any], **options: Any) -> Case:
         """A case of this story, by default with one call of the answer's `function`."""
         facts = {"id": self.id, "input": self.input, "result": self.wanted, "start": self.state, "fields": self.fields}
-        return Case(name, bodies(function, *(calls or (self.call,))), self.set_up, databases=SQL, facts=facts, **options)
+        return Case(
+            name, bodies(function, *(calls or (self.call,))), self.set_up, facts=facts, **{"databases": SQL, **options}
+        )
 
 
 def stored_now(process: Process, task_id: str) -> dict[str, Any]:
@@ -101,38 +106,48 @@ def shared_cases(function: str) -> tuple[Case, ...]:
         Story("completed", "t6", "done before", fields={"result": "v1 is up"}).case("completed", function),
         Story("completed", "t7", "silent", fields={"result": ""}).case("completed_empty", function),
         Story("cancelled", "t8", "unwanted").case("cancelled", function),
-        Story(id="t10", input="mail").case("work_fails", function, schedules=tuple(f"p1@cloud1.before+error({name})" for name in FAILURES)),
+        Story(id="t10", input="mail").case(
+            "work_fails", function, schedules=tuple(f"p1@cloud1.before+error({name})" for name in FAILURES)
+        ),
         leaver.case("work_exits", function, partial(leaver.leave_in_work, SystemExit)),
         leaver.case("work_is_killed", function, partial(leaver.leave_in_work, Killed)),
     )
 
 
+def races(story: Story, function: str) -> tuple[Case, ...]:
+    """Two callers at once, and a caller and somebody who cancels. PostgreSQL is slower, and one preemption shows nearly all."""
+    two = (story.call_and_look, story.call_and_look)
+    return (
+        story.case("two_callers", function, *two, engine="interleave", databases=("sqlite",)),
+        story.case("two_callers_postgres", function, *two, engine="interleave", preemptions=1, databases=("postgres",)),
+        story.case(
+            "cancelled_meanwhile", function, story.call_and_look, story.cancel, engine="interleave", preemptions=1
+        ),
+    )
+
+
 def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if seen.kind == "interrupted":
-        return None
     times, keys = seen.end.count(EFFECT), [effect.key for effect in seen.end.effects]
     if times > 1:
-        return Finding(f"{EFFECT} happened {times} times: the effect was done, its record was lost, and it was done again", _why_twice(keys))
-    if seen.kind == "end" and times == 0:
-        return _never_done(seen, facts)
-    if keys and keys[0] != facts["id"]:
-        why = "the key is the input: two tasks with one input would share one effect" if keys[0] == facts["input"] else "the key is not the task id"
-        return Finding(f"work was called with the key {keys[0]!r}, not with the task id {facts['id']!r}", why)
-    return None
-
-
-def _why_twice(keys: list[str | None]) -> str:
-    if None in keys:
-        return "check-then-act without a key: what a crash forgot is done again"
-    return "a fresh key for every try: after a restart the cloud cannot know that it is the same work"
+        why = "check-then-act without a key: what a crash forgot is done again"
+        if None not in keys:
+            why = "a fresh key for every try: after a restart the cloud cannot know that it is the same work"
+        return Finding(
+            f"{EFFECT} happened {times} times: the effect was done, its record was lost, and it was done again", why
+        )
+    return _never_done(seen, facts) if seen.kind == "end" and times == 0 else None
 
 
 def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
-    stored = seen.end.tasks.get(facts["id"])
+    stored, last = seen.end.tasks.get(facts["id"]), seen.end.last
+    if last.how == "raised":
+        return Finding(f"the work was never done; the call {last}", _why_raised(last.error["bases"]))
     if stored and stored["state"] == "completed":
-        return Finding("the task is completed, and the work was never done", "says done without doing")
-    why = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
-    return Finding(f"the work was never done; the call {seen.end.last}", why if facts["start"] != "pending" else "does nothing")
+        return Finding("the task is completed, and the work was never done", "says done without doing the work")
+    alone = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
+    return Finding(
+        f"the work was never done; the call {last}", alone if facts["start"] != "pending" else "does nothing"
+    )
 
 
 def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -142,12 +157,14 @@ def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if last.how == "raised":
         return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"]))
     if stored is None or stored["state"] != "completed":
-        return Finding(f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored")
+        return Finding(
+            f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored"
+        )
     if stored["result"] != wanted:
         falsy = "a falsy result is taken for no result" if not wanted else "the result is lost, or made up"
         return Finding(f"the stored result is {stored['result']!r}, work returned {wanted!r}", falsy)
-    why = same_task(last.value, stored) if last.how == "returned" else str(last)
-    return Finding(why, "does not hand back what is stored") if why else None
+    differs = same_task(last.value, stored) if last.how == "returned" else str(last)
+    return Finding(differs, "does not hand back what is stored") if differs else None
 
 
 def _why_raised(bases: list[str]) -> str:
@@ -161,24 +178,46 @@ def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     wanted = {"user_input": facts["input"], "priority": 0, "idempotency_key": None, **facts["fields"]}
     lost = [name for name in KEPT if stored and name in wanted and stored[name] != wanted[name]]
     if stored is None or set(seen.end.tasks) != {facts["id"], "bystander"}:
-        return Finding(f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}", "stores another task than it was asked for")
+        return Finding(
+            f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}",
+            "stores another task than it was asked for",
+        )
     if lost:
-        return Finding(f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}", "a new task instead of a changed one: its other fields are lost")
+        return Finding(
+            f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}",
+            "a new task for a changed one: its other fields are lost",
+        )
     return None
+
+
+def crashed(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "left" and seen.end.last.how == "crashed"
 
 
 def _running_first(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """A crash right after the effect shows what was stored while the work was done."""
     stored = seen.end.tasks.get(facts["id"])
-    if seen.kind == "left" and seen.end.effects and stored and stored["state"] not in ("running", "completed"):
-        return Finding(f"while the work was done the task was stored as {stored['state']}", "running is not saved before the work")
+    ours = seen.end.effects and seen.end.effects[-1].by == seen.end.last.process
+    if crashed(seen, facts) and ours and stored and stored["state"] not in ("running", "completed"):
+        return Finding(
+            f"while the work was done the task was stored as {stored['state']}", "running is not saved before the work"
+        )
     return None
 
 
 def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    wanted = f"{facts['input']} key={facts['id']}"
+    asked, wanted = facts["input"], f"{facts['input']} key={facts['id']}"
     odd = [note.fault for note in seen.end.notes if note.label == "work" and note.fault != wanted]
-    return Finding(f"work was called with {odd[0]}, not with {wanted}", "work is not called with the task's input and the task id") if odd else None
+    if not odd:
+        return None
+    why = "the key is not the task id"
+    if not odd[0].startswith(f"{asked} key="):
+        why = "work is not called with what the task asks for"
+    elif odd[0].endswith("key=None"):
+        why = "check-then-act without a key: what a crash forgot is done again"
+    elif odd[0].endswith(f"key={asked}"):
+        why = "the key is the input: two tasks with one input would share one effect"
+    return Finding(f"work was called with {odd[0]}, not with {wanted}", why)
 
 
 def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -186,13 +225,19 @@ def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return Finding("asked for a task that nobody stored, the call made one up", "an unknown id creates a task")
     if raised(seen.end.last, "TaskNotFound"):
         return None
-    return Finding(f"asked for a task that nobody stored, the call {seen.end.last}", "an unknown id is not TaskNotFound")
+    return Finding(
+        f"asked for a task that nobody stored, the call {seen.end.last}", "an unknown id is not TaskNotFound"
+    )
 
 
 def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored, start = seen.end.tasks[facts["id"]], facts["start"]
     if seen.end.effects or any(note.label == "work" for note in seen.end.notes):
-        why = "a falsy result is taken for no result" if seen.case == "completed_empty" else f"a {start} task is worked on again"
+        why = (
+            "a falsy result is taken for no result"
+            if seen.case == "completed_empty"
+            else f"a {start} task is worked on again"
+        )
         return Finding(f"the task was {start} already, and the work was done all the same", why)
     if stored["state"] != start or stored["version"] != 1:
         return Finding(f"a task that was {start} was written again", "writes a finished task")
@@ -204,6 +249,10 @@ def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored, last = seen.end.tasks[facts["id"]], seen.end.last
     wanted = seen.end.token.partition("error(")[2].partition(")")[0]
+    if sum(note.label == "work" for note in seen.end.notes) > 1:
+        return Finding(
+            f"the work raised {wanted}, and was called again at once", "a failing work is tried again in the same call"
+        )
     if stored["state"] == "completed":
         return Finding(f"the work raised {wanted}, and the task is completed", "a failure is stored as a success")
     if stored["state"] != "failed":
@@ -211,9 +260,17 @@ def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if last.how == "returned":
         return Finding(f"the work raised {wanted}, and the call {last}", "the error of the work is swallowed")
     if not raised(last, wanted) or "injected" not in last.error["message"]:
-        return Finding(f"the work raised {wanted}, and the call {last}", "another error comes out than the one that the work raised")
-    if not stored["error"] or (stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]):
-        return Finding(f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}", "the text of the error is lost")
+        return Finding(
+            f"the work raised {wanted}, and the call {last}",
+            "another error comes out than the one that the work raised",
+        )
+    if not stored["error"] or (
+        stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]
+    ):
+        return Finding(
+            f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}",
+            "the text of the error is lost",
+        )
     return None
 
 
@@ -222,18 +279,25 @@ def _no_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored = seen.end.tasks.get(facts["id"])
     if not interrupted(seen, facts) or not stored or stored["state"] != "failed" or stored["version"] == 1:
         return None
-    return Finding("somebody pressed Ctrl-C, and the task was stored as failed", "a crash or Ctrl-C is stored as a failure of the work")
+    return Finding("somebody pressed Ctrl-C, and the task was stored as failed", BOOKS_A_CRASH)
+
+
+def _told(seen: Seen, facts: dict[str, Any]) -> bool:
+    return any(note.label == "told to leave" for note in seen.end.notes)
 
 
 def _leaves(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """SystemExit in the work: it comes through, the task is still running, and the next process finishes it."""
-    first = seen.end.outcomes[0]
+    """What is no Exception comes through, and leaves the task as it is for the next process."""
+    wanted, first = "SystemExit" if seen.case == "work_exits" else Killed.__name__, seen.end.outcomes[0]
     left = next((note.fault for note in seen.end.notes if note.label == "left"), "")
-    wanted = "SystemExit" if seen.case == "work_exits" else Killed.__name__
+    if not _told(seen, facts):
+        return None
     if not raised(first, wanted):
-        return Finding(f"the work raised {wanted}, which is no Exception, and the process {first}", "catches BaseException: a crash or Ctrl-C is turned into something else")
-    if left != "running":
-        return Finding(f"the process had to leave in the middle of the work, and the task was left {left}", "a crash or Ctrl-C is stored as a failure of the work")
+        return Finding(f"the work raised {wanted}, which is no Exception, and the process {first}", SWALLOWS)
+    if left not in ("running", facts["start"]):
+        return Finding(
+            f"the process had to leave in the middle of the work, and the task was left {left}", BOOKS_A_CRASH
+        )
     return None
 
 
@@ -241,15 +305,23 @@ def _one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Two callers: the effect once, one of them ends the task, the other hears that it was too late."""
     stored = seen.end.tasks.get(facts["id"])
     if seen.end.count(EFFECT) != 1:
-        return Finding(f"two callers at once: {EFFECT} happened {seen.end.count(EFFECT)} times", "two callers do the work under different keys")
+        why = "two callers do the work under different keys" if seen.end.effects else "the work is never done"
+        return Finding(f"two callers at once: {EFFECT} happened {seen.end.count(EFFECT)} times", why)
     if stored is None or stored["state"] != "completed":
-        return Finding(f"two callers at once left the task {stored and stored['state']}", "the loser of a race spoils the winner's end")
+        return Finding(
+            f"two callers at once left the task {stored and stored['state']}",
+            "the loser of a race spoils the winner's end",
+        )
     for outcome in seen.end.outcomes:
-        why = _why_not_told(outcome)
-        if why:
-            return Finding(f"two callers at once: {outcome.process} {why}", "the loser of a race goes on as if it had won")
+        differs = _why_not_told(outcome)
+        if differs:
+            return Finding(
+                f"two callers at once: {outcome.process} {differs}", "the loser of a race goes on as if it had won"
+            )
     if all(outcome.how == "raised" for outcome in seen.end.outcomes):
-        return Finding("two callers at once: nobody was told that the task is done", "the winner of a race is told it lost")
+        return Finding(
+            "two callers at once: nobody was told that the task is done", "the winner of a race is told it lost"
+        )
     return None
 
 
@@ -266,24 +338,66 @@ def _cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     ours, theirs = seen.end.outcomes
     cancelled = theirs.how == "returned"
     if cancelled != (stored["state"] == "cancelled"):
-        return Finding(f"the task was cancelled and is now {stored['state']}", "writes over a task that somebody else ended")
+        return Finding(
+            f"the task was cancelled and is now {stored['state']}", "writes over a task that somebody else ended"
+        )
     why = _why_not_told(ours)
-    return Finding(f"the task was cancelled while it ran: the caller {why}", "the loser of a race goes on as if it had won") if why else None
+    return (
+        Finding(
+            f"the task was cancelled while it ran: the caller {why}", "the loser of a race goes on as if it had won"
+        )
+        if why
+        else None
+    )
 
 
 def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
     """What is asked of both exercises. `swept` are the cases with crashes, `ended` those that end completed."""
     return (
-        Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),
-        Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
-        Property("effect once", "after any crash the effect is there once, under the task id", _once, ended),
-        Property("work is asked rightly", "work gets the task's input and the task id", _input, ended, lambda seen, facts: bool(seen.end.notes)),
-        Property("running is saved", "running is saved before the work", _running_first, swept, lambda seen, facts: seen.kind == "left"),
-        Property("ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended),
+        ends(),
+        Property("effect once", "after any crash the effect is there once", _once, ended),
+        Property(
+            "work is asked rightly",
+            "work gets the task's input, and the task id as key",
+            _input,
+            ended,
+            lambda seen, facts: bool(seen.end.notes),
+        ),
+        Property("running is saved", "running is saved before the work", _running_first, swept, crashed),
+        Property(
+            "a crash is no failure",
+            "neither a crash nor Ctrl-C is stored as a failure",
+            _no_failure,
+            swept,
+            interrupted,
+        ),
+        crash_rule(*swept),
+        Property(
+            "what is no Exception comes through",
+            "work that is told to leave leaves, and the task stays as it is",
+            _leaves,
+            LEAVING,
+            _told,
+        ),
+        Property(
+            "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
+        ),
         Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails")),
-        Property("failure", "a failing work leaves the task failed with the error's text, and its error comes through", _failed, ("work_fails",)),
-        Property("a crash is no failure", "neither Ctrl-C nor SystemExit is stored as a failure", _no_failure, swept, interrupted),
-        Property("what is no Exception comes through", "work that is told to leave leaves, and the task stays running", _leaves, LEAVING),
-        Property("two callers, one end", "two callers at once: one effect, one end, the other is told", _one_end, ("two_callers",)),
-        Property("a cancel stands", "a task that was cancelled meanwhile stays cancelled", _cancel_stands, ("cancelled_meanwhile",)),
+        Property(
+            "failure",
+            "a failing work leaves the task failed with the error's text, and its error comes through",
+            _failed,
+            ("work_fails",),
+        ),
+        Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
+        Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),
+        Property(
+            "two callers, one end", "two callers at once: one effect, one end, the other is told", _one_end, RACES
+        ),
+        Property(
+            "a cancel stands",
+            "a task that was cancelled meanwhile stays cancelled",
+            _cancel_stands,
+            ("cancelled_meanwhile",),
+        ),
     )

@@ -64,7 +64,9 @@ class DatabaseWorld(Protocol):
 class ProcessPool(Pool):
     """The connections of one process: each is kept until the process ends, and there is no limit to wait at."""
 
-    def of_process(self, connect: Callable[[Any], Any]) -> ProcessPool:
+    _free: list[ConnectionPoolEntry]
+
+    def of_process(self, connect: Any) -> ProcessPool:
         """A pool of another process with the same listeners."""
         made = copy.copy(self)
         made._invoke_creator = connect

@@ -53,7 +53,7 @@ TEXT = re.compile(r"([a-z_]+)(?:\(([A-Za-z0-9_.+-]+)\))?", re.ASCII)
 class Crash(SystemExit):
     """The process is dead. Not an Exception: no `except Exception` may mistake it for a failure that the process lives to see.
 
-    A SystemExit, because that is what ends a thread without a word and an event loop at once.
+    A SystemExit, because that ends an event loop at once instead of becoming the result of one of its tasks.
     """
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
 from labkit.clock import VirtualClock
 from labkit.faults.fault import Crash, Fault, exception_for, fits
@@ -119,7 +119,7 @@ class Gate:
         if number > MOST_CROSSINGS:
             self.stop("endless")
         if self.faults:
-            return self._cross_in_danger(Crossing(number, boundary, nth, label, driver or boundary, act, torn))
+            return cast(T, self._cross_in_danger(Crossing(number, boundary, nth, label, driver or boundary, act, torn)))
         write, process, clock = self.record.append, self.process, self.clock
         write(("cross", process, clock.elapsed, number, "before", boundary, label, "", ""))
         answer = act()

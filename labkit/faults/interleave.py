@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from labkit.faults.baton import Actor
-from labkit.faults.runner import Generation, Runner
+from labkit.faults.runner import Runner
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Schedule
 
@@ -28,7 +28,7 @@ class Orders:
     runs: int = 0
     preemptions: int = 0
     closed: bool = True
-    contested: int = 0  # runs in which the actors did take turns
+    contested: int = 0  # runs in which an actor was interrupted and went on later
 
     def __str__(self) -> str:
         how = "all" if self.closed else "the first"
@@ -75,17 +75,13 @@ def interleave_runs(
         guide = _Guide(waiting.pop())
         run = runner.once(runner.start, 1, runner.scenario.bodies, choose=guide)
         done.runs += 1
-        done.contested += len(set(guide.taken)) > 1
         schedule = Schedule(order=_as_order(guide.taken))
-        yield _finish(runner, schedule, run), str(schedule)
+        done.contested += len(schedule.order) > len(set(guide.taken))
+        yield runner.end(schedule, [run]), str(schedule)
         for step in range(len(guide.taken) - 1, len(guide.prefix) - 1, -1):
             for other in guide.others[step]:
                 if guide.cost(step, other) <= preemptions:
                     waiting.append((*guide.taken[:step], other))
-
-
-def _finish(runner: Runner, schedule: Schedule, run: Generation) -> End:
-    return runner.end(schedule, [run])
 
 
 def _as_order(taken: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -1,8 +1,8 @@
 """The same crash points with real processes and a real SIGKILL.
 
-Each process of the scenario is a child of its own, on a SQLite file or on PostgreSQL, with the ledger and the clock in files. A crash of the schedule is a SIGKILL
-that the child gets exactly at that crossing: no `finally` runs, no buffer is flushed, the server finds a broken socket. What is left must be what the raised
-crash of `sweep` leaves (see `fidelity`).
+Each process of the scenario is a child of its own, on a SQLite file or on PostgreSQL, with the ledger and the clock in files. A crash of the schedule
+is a SIGKILL that the child gets exactly at that crossing: no `finally` runs, no buffer is flushed, the server finds a broken socket. What is left
+must be what the raised crash of `sweep` leaves (see `fidelity`).
 
 Not handled here: faults that need a world in one process (late arrivals), and several actors at the same time.
 """

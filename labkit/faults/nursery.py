@@ -137,7 +137,8 @@ class Nursery:
             env=_environment(),
             start_new_session=True,
         )
-        assert started.stdin is not None and started.stdout is not None
+        assert started.stdin is not None
+        assert started.stdout is not None
         with contextlib.suppress(BrokenPipeError), started.stdin:
             started.stdin.write(job)
         return Child(started.pid, ThreadedPipe(started.stdout), started.wait)

@@ -34,11 +34,11 @@ def serve(wire: socket.socket) -> None:
     children: set[int] = set()
     with contextlib.suppress(ConnectionError):
         while True:
-            ready, _, _ = select.select([wire, heard], [], [])
+            ready, _, _ = select.select([wire.fileno(), heard], [], [])
             if heard in ready:
                 os.read(heard, 1 << 12)
                 _reap(wire, children)
-            if wire in ready and not _take_job(wire, children):
+            if wire.fileno() in ready and not _take_job(wire, children):
                 break
     for child in children:
         _kill_group(child)

@@ -37,11 +37,11 @@ def referred_first(tables: list[Table]) -> list[Table]:
 
 # subtle: a sequence is outside of all transactions, so the clock moves also for a transaction that has begun
 SHADOW_CLOCK = """
-CREATE SCHEMA sim;
-CREATE SEQUENCE sim.clock MINVALUE -9000000000000000000 START 0;
-CREATE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+CREATE SCHEMA IF NOT EXISTS sim;
+CREATE SEQUENCE IF NOT EXISTS sim.clock MINVALUE -9000000000000000000 START 0;
+CREATE OR REPLACE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
   AS $$SELECT timestamptz 'epoch' + last_value * interval '1 microsecond' FROM sim.clock$$;
-CREATE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT sim.clock_timestamp()'
+CREATE OR REPLACE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT sim.clock_timestamp()'
 """
 
 STAMP = "SELECT count(*), max(oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"

@@ -26,6 +26,8 @@ from labkit.faults.postgres_tables import OTHERS, SEQUENCES, SHADOW_CLOCK, STAMP
 from labkit.faults.sql_gate import LockWait
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# subtle: `sim` before `pg_catalog`, so that the clock's functions shadow the server's, in the defaults of new columns too
+SESSION = "-c timezone=UTC -c synchronous_commit=off -c search_path=public,sim,pg_catalog"
 POLL_SECONDS = 0.001
 SETTLE_SECONDS = 10.0
 
@@ -51,17 +53,16 @@ class PostgresWorld:
         self._stamp: Any = None  # of the tables that are known
         self._told: int | None = None  # the instant that the database's clock was set to
         if not attach:
-            self._keeper.execute(";".join([SHADOW_CLOCK, *schema("postgres")]))
-            self.moved()
+            self._drop(lambda table: True)  # whoever used this database before left nothing
+            self._ask(SHADOW_CLOCK, *schema("postgres"), self._set_clock())
 
     @cached_property
     def _keeper(self) -> psycopg.Connection[Any]:
-        options = "-c timezone=UTC -c synchronous_commit=off"
-        return psycopg.connect(self._plain, autocommit=True, prepare_threshold=None, options=options)
+        return psycopg.connect(self._plain, autocommit=True, prepare_threshold=None, options=SESSION)
 
     @cached_property
     def _parking(self) -> Parking:
-        session = "-c timezone=UTC -c synchronous_commit=off -c search_path=public,sim,pg_catalog -c client_connection_check_interval=20"
+        session = SESSION + " -c client_connection_check_interval=20"
         if "_keeper" in vars(self) and self._keeper.info.parameter_status("is_superuser") == "on":
             session += " -c deadlock_timeout=10min"  # subtle: the stage sees a deadlock first, however slow the machine
         return Parking(self._plain, options=session, prepare_threshold=None)
@@ -82,9 +83,12 @@ class PostgresWorld:
     def _ask_tables(self, form: Callable[[Table], str], *more: str) -> list[tuple[list[str], list[Any]]]:
         """The answers to a statement about each table, and to some more; when the tables have changed they are learned and asked again."""
         while True:
-            (_, stamp), *answers = self._ask(STAMP, *map(form, self._tables), *more)
-            if stamp == self._stamp:
-                return answers
+            try:
+                (_, stamp), *answers = self._ask(STAMP, *map(form, self._tables), *more)
+                if stamp == self._stamp:
+                    return answers
+            except psycopg.errors.UndefinedTable:  # one was dropped
+                ((_, stamp),) = self._ask(STAMP)
             ((_, found),) = self._ask(TABLES)
             self._tables, self._stamp = referred_first([Table(*row) for row in found]), stamp
 
@@ -108,10 +112,12 @@ class PostgresWorld:
 
     def put_back(self, photograph: Script) -> None:
         (_, stamp), *_ = self._ask(STAMP, photograph.text, self._set_clock())
-        if stamp != photograph.stamp:
-            self._ask_tables(lambda table: "SELECT")
-            new = [table.name for table in self._tables if table.name not in photograph.tables]
-            self._ask(*(f"DROP TABLE {name} CASCADE" for name in new))
+        if stamp != photograph.stamp:  # a process has made tables since
+            self._drop(lambda table: table.name not in photograph.tables)
+
+    def _drop(self, chosen: Callable[[Table], bool]) -> None:
+        self._ask_tables(lambda table: "SELECT")
+        self._ask(*(f"DROP TABLE {table.name} CASCADE" for table in self._tables if chosen(table)), "SELECT")
 
     def blockers(self, backend: int) -> bool:
         """Whether this server process waits for a lock that another process of the world holds."""

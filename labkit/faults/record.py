@@ -29,5 +29,5 @@ def renamed(records: Iterable[Record]) -> Iterator[Line]:
     def name(match: re.Match[str]) -> str:
         return names.setdefault(match.group(), f"id-{len(names) + 1}")
 
-    for *head, label, fault, text in records:
-        yield Line(*head, UUID.sub(name, label), fault, UUID.sub(name, text) if text else "")  # type: ignore[arg-type]
+    for kind, process, time, number, side, boundary, label, fault, text in records:
+        yield Line(kind, process, time, number, side, boundary, UUID.sub(name, label), fault, UUID.sub(name, text))

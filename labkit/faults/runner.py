@@ -8,7 +8,7 @@ Not handled here: which schedules to run (see `sweep`, `interleave`, `search`), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 

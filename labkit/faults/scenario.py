@@ -36,7 +36,8 @@ class End:
     """What the world shows when everything has ended. Plain data: it goes to JSON and back.
 
     `tasks` are the tasks by id as they are stored, `calls` all calls but SQL of the processes of the last run, `seconds` the virtual time
-    that passed. `notes` is what the processes told the record (see `Process.note`). `unreached` and `moved` are the places of faults that were not reached, or where something else stood.
+    that passed. `notes` is what the processes told the record (see `Process.note`). `unreached` and `moved` are the places of faults that were
+    not reached, or where something else stood.
     """
 
     token: str

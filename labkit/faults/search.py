@@ -9,6 +9,7 @@ Not handled here: proof. A search that finds nothing has tried what it says it t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from labkit.faults.fault import KINDS, Fault
@@ -76,8 +77,6 @@ def search_runs(
             worst = found
             raise InvariantBroken(found.token)
 
-    try:
+    with suppress(InvariantBroken):
         attempt()
-    except InvariantBroken:
-        pass
     return ran, worst

@@ -55,7 +55,7 @@ class LockWait:
 class GatedCursor(sqlite3.Cursor):
     """A SQLite cursor whose statements cross the gate."""
 
-    connection: GatedConnection  # type: ignore[assignment]  # made by it
+    connection: GatedConnection  # type: ignore[assignment,unused-ignore]  # made by it
 
     def execute(self, sql: str, parameters: Any = (), /) -> GatedCursor:
         self.connection.through(label_of(sql), lambda: super(GatedCursor, self).execute(sql, parameters))
@@ -152,7 +152,7 @@ class GatedConnection(sqlite3.Connection):
         return self.cursor().executescript(sql)
 
     def commit(self) -> None:
-        if self.gate is None or not self.in_transaction and not self.dead:
+        if not self.dead and (self.gate is None or not self.in_transaction):
             super().commit()
         else:
             self.fresh = True

@@ -69,7 +69,7 @@ class SqliteWorld:
     @cached_property
     def _keeper(self) -> sqlite3.Connection:
         with allowed():
-            keeper = sqlite3.connect(self._place, **self._options)
+            keeper: sqlite3.Connection = sqlite3.connect(self._place, **self._options)
         if self.kind == "sqlite":
             keeper.execute("PRAGMA journal_mode=WAL")
         keeper.execute("PRAGMA synchronous=OFF")

@@ -54,7 +54,7 @@ def state_key(
     text = json.dumps(state, default=str, sort_keys=True)
     names: dict[str, str] = {}
     text = UUID.sub(lambda match: names.setdefault(match.group(), f"id-{len(names) + 1}"), text)
-    text = INSTANT.sub(lambda match: _relative(match.group(), now), text)
+    text = INSTANT.sub(lambda match: _relative(match.group(), now, exact), text)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -75,11 +75,14 @@ def _effects(ledger: Sequence[Effect]) -> list[str]:
     return [f"{effect} x{min(count, 2)}" for effect, count in times.items()]  # in the order of their first copies
 
 
-def _relative(instant: str, now: datetime) -> str:
-    """An instant as seconds from now: the same state a minute later is the same state."""
+def _relative(instant: str, now: datetime, exact: bool) -> str:
+    """An instant as seconds from now: the same state a minute later is the same state.
+
+    Of a past one only that it is past: an age that grows while a broken program is restarted again and again would never let its states close.
+    """
     try:
         when = datetime.fromisoformat(instant)
     except ValueError:  # it only looked like one
         return instant
-    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return f"{(aware - now).total_seconds():+.6f}s"
+    seconds = ((when if when.tzinfo else when.replace(tzinfo=UTC)) - now).total_seconds()
+    return f"{seconds:+.6f}s" if exact or seconds > 0 else "past"

@@ -65,47 +65,76 @@ def sweep_runs(
 
     `faults` strike in the first process; restarted ones only crash. `left` is told of each new state that a crash left, before anybody goes on from it.
     """
-    done = closure if closure is not None else Closure()
-    first = State(_first_key(runner), Schedule(), runner.start, 0)
-    done.states[first.key] = first
-    waiting = deque([first])
-    while waiting:
-        state = waiting.popleft()
-        done.deepest = max(done.deepest, state.crashes)
-        kinds = faults if state.crashes == 0 else ("crash",)
-        for end, run in _sweep_state(runner, state, kinds, done, most_runs):
-            if run is None or not _died(run[1]):
-                yield end(), state.key
+    sweep = _Sweep(runner, closure if closure is not None else Closure(), most_runs, left)
+    first = sweep.first_state()
+    while sweep.waiting:
+        state = sweep.waiting.popleft()
+        yield from sweep.go_on(state, faults if state is first else ("crash",))
 
 
-def _sweep_state(
-    runner: Runner, state: State, faults: Sequence[str], done: Closure, waiting: deque[State], most_runs: int
-) -> Iterator[tuple[End, str]]:
-    """The run that goes on from a state, and the same run with each fault at each crossing."""
-    scenario = runner.scenario
-    number = 1 if state.crashes == 0 else len(scenario.bodies) + state.crashes
-    bodies: tuple[Body, ...] = scenario.bodies if state.crashes == 0 else (scenario.restarted,)
-    base = runner.once(state.photograph, number, bodies)
-    done.runs += 1
-    yield runner.end(state.schedule, [base]), state.key
-    if any(outcome.how == "endless" for outcome in base.outcomes):
-        done.closed = False  # a run without end has no last crossing
-        return
-    for injection in _places(base, number, faults):
-        if done.runs >= most_runs or done.stuck >= MOST_STUCK:
-            done.closed = False
-            return
-        schedule = state.schedule.plus(injection)
-        run = runner.once(state.photograph, number, bodies, (injection,))
+class _Sweep:
+    """One sweep under way: what is done, and which states still wait for somebody to go on from them."""
+
+    def __init__(self, runner: Runner, done: Closure, most_runs: int, left: Callable[[End], None]) -> None:
+        self.runner, self.done, self.most_runs, self.left = runner, done, most_runs, left
+        self.waiting: deque[State] = deque()
+
+    def first_state(self) -> State:
+        """The state before anything ran. What restarts there is another program when the scenario has one for it, and then it is another state."""
+        self.runner.world.put_back(self.runner.start)
+        key = self.runner.world.key()
+        mark = "" if self.runner.scenario.recover is None else "first "
+        return self._new(State(mark + key, Schedule(), self.runner.start, 0))
+
+    def go_on(self, state: State, faults: Sequence[str]) -> Iterator[tuple[End, str]]:
+        """The run that goes on from a state, and the same run with each fault at each crossing."""
+        runner, done = self.runner, self.done
+        number, bodies = self._who(state)
+        before = Generation(struck=list(state.schedule.injections))
+        base = runner.once(state.photograph, number, bodies)
         done.runs += 1
-        done.stuck += run.stuck
-        if not _died(run):
-            yield runner.end(schedule, [run]), state.key
-        if run.needs_restart:
-            left = _remember(runner, done, schedule, state, waiting)
-            if injection.fault.kind == "crash":
-                done.crash_points += 1
-                done.reached.append((state.key, str(runner.token(schedule)), left))
+        done.deepest = max(done.deepest, state.crashes)
+        yield runner.end(state.schedule, [before, base]), state.key
+        if any(outcome.how == "endless" for outcome in base.outcomes):
+            done.closed = False  # a run without end has no last crossing
+            return
+        for injection in _places(base, number, faults):
+            if done.runs >= self.most_runs or done.stuck >= MOST_STUCK:
+                done.closed = False
+                return
+            schedule = state.schedule.plus(injection)
+            run = runner.once(state.photograph, number, bodies, (injection,))
+            done.runs += 1
+            done.stuck += run.stuck
+            if not _died(run):
+                yield runner.end(schedule, [before, run]), state.key
+            if run.needs_restart:
+                self._remember(state, schedule, [before, run])
+
+    def _who(self, state: State) -> tuple[int, tuple[Body, ...]]:
+        scenario = self.runner.scenario
+        if state.crashes == 0:
+            return 1, scenario.bodies
+        return len(scenario.bodies) + state.crashes, (scenario.restarted,)
+
+    def _new(self, state: State) -> State:
+        self.done.states[state.key] = state
+        self.waiting.append(state)
+        return state
+
+    def _remember(self, state: State, schedule: Schedule, generations: list[Generation]) -> None:
+        """Note the state that the world is in now; one that is new waits for its own sweep."""
+        key = self.runner.world.key()
+        if schedule.injections[-1].fault.kind == "crash":
+            self.done.crash_points += 1
+            self.done.reached.append((state.key, str(self.runner.token(schedule)), key))
+        if key in self.done.states:
+            return
+        if state.crashes >= MOST_CRASHES:
+            self.done.closed = False
+            return
+        self._new(State(key, schedule, self.runner.world.photograph(), state.crashes + 1))
+        self.left(self.runner.end(schedule, generations))
 
 
 def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[Injection]:
@@ -120,20 +149,3 @@ def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[I
 
 def _died(run: Generation) -> bool:
     return any(outcome.how in ("crashed", "hung") for outcome in run.outcomes)
-
-
-def _remember(runner: Runner, done: Closure, schedule: Schedule, state: State, waiting: deque[State]) -> str:
-    """Note the state that the world is in now; one that is new waits for its own sweep. Returns its key."""
-    key = runner.world.key()
-    if key not in done.states and state.crashes < MOST_CRASHES:
-        done.states[key] = State(key, schedule, runner.world.photograph(), state.crashes + 1)
-        waiting.append(done.states[key])
-    elif key not in done.states:
-        done.closed = False
-    return key
-
-
-def _first_key(runner: Runner) -> str:
-    """The state before anything ran. What restarts there is another program when the scenario has one for it, so it is another state then."""
-    runner.world.put_back(runner.start)
-    return runner.world.key() if runner.scenario.recover is None else f"first {runner.world.key()}"

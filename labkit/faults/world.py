@@ -72,14 +72,14 @@ class World:
         if attach:
             self._read_clock()
         self._database: DatabaseWorld | None = None
-        self._open = lambda: open_database(database, self.clock, self.folder, url=url, attach=attach)
+        self._url, self._attach = url, attach
         self.clock.moved = self._moved
 
     @property
     def database(self) -> DatabaseWorld:
         """The database, opened when it is first asked for."""
         if self._database is None:
-            self._database = self._open()
+            self._database = open_database(self.kind, self.clock, self.folder, url=self._url, attach=self._attach)
         return self._database
 
     @property

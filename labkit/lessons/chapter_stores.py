@@ -40,7 +40,7 @@ def decoded(data: bytes | None) -> dict[str, Task]:
 
 
 class Forgetful:
-    """Step 5 to the letter: a map in memory, and a file that is written and never read. Breaks on any restart."""
+    """Step 5 to the letter: a map in memory, and a file. Breaks on any restart."""
 
     def __init__(self, process: Process) -> None:
         self._files = process.files
@@ -115,17 +115,19 @@ class Upsert:
 
     def execute_step(self, task_id: str, step: Step) -> Task:
         with write_transaction(self._engine) as connection:
-            row = connection.execute(select(tasks).where(tasks.c.id == task_id).with_for_update()).first()
-            after = step(_found(None if row is None else task_from_row(row)))  # subtle: the row is locked all the while
+            query = select(tasks).where(tasks.c.id == task_id).with_for_update()
+            row = connection.execute(query).first()
+            # subtle: the row is locked all the while
+            after = step(_found(None if row is None else task_from_row(row)))
             _upsert(connection, after)
         return after
 
 
 def _upsert(connection: Connection, task: Task) -> None:
-    changed: dict[str, Any] = {"state": task.state.value, "result": task.result, "error": task.error}
+    new: dict[str, Any] = {"state": task.state.value, "result": task.result, "error": task.error}
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    row = insert(tasks).values(id=task.id, user_input=task.user_input, **changed)
-    connection.execute(row.on_conflict_do_update(index_elements=["id"], set_=changed))
+    row = insert(tasks).values(id=task.id, user_input=task.user_input, **new)
+    connection.execute(row.on_conflict_do_update(index_elements=["id"], set_=new))
 
 
 def _found(task: Task | None) -> Task:

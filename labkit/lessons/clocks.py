@@ -18,9 +18,9 @@ from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, 
 from labkit.faults.trace import Line, Trace
 
 STEP = re.compile(r"clock_step\((-?[\d.e+]+)\)")
-LEFT, PLOT, RIGHT = 84.0, 640.0, 96.0  # pixels: names of the rows, the time, room for the last words
+LEFT, PLOT, RIGHT = 84.0, 680.0, 136.0  # pixels: names of the rows, the time, room for the last words
 TOP, LANE, AXIS = 46.0, 46.0, 40.0
-TICKS = 10  # at most so many on an axis
+TICKS = 9  # at most so many on an axis
 ROUND = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400)
 
 STYLE = BASE_STYLE + "".join(
@@ -30,6 +30,8 @@ STYLE = BASE_STYLE + "".join(
         rule(".lk .lk-dead", "fill@red;font-size:15px;font-weight:700"),
         rule(".lk .lk-mark", "stroke@red;stroke-dasharray:5 4;stroke-width:1.5"),
         rule(".lk .lk-marked", "fill@red;font-weight:600"),
+        rule(".lk .lk-late", "fill@red;fill-opacity:.08"),
+        rule(".lk .lk-why", "color@red;font-weight:600;margin-top:5px"),
         rule(".lk .lk-axis", "stroke:currentColor;stroke-opacity:.5"),
         rule(".lk .lk-row", "font-weight:600"),
         rule(".lk .lk-soft", "fill-opacity:.75"),
@@ -89,8 +91,8 @@ class Clocks:
     def _repr_html_(self) -> str:
         title = element("div", escape(self.title), cls="lk-title") if self.title else ""
         token = element("div", escape(self.token), cls="lk-token")
-        why = f"\N{MULTIPLICATION X} {self.broken}" if self.broken else ""
-        below = element("div", escape(why), cls="lk-below") if why else ""
+        why = f"\N{MULTIPLICATION X} broken: {self.broken}" if self.broken else ""
+        below = element("div", escape(why), cls="lk-why") if why else ""
         return element("div", f"<style>{STYLE}</style>{title}{token}{_drawn(self)}{below}", cls="lk lk-clocks")
 
 
@@ -126,9 +128,10 @@ def _drawn(picture: Clocks) -> str:
     high = floor + AXIS + (18 if picture.steps else 0)
     parts = [element("title", escape(picture.title or "Two clocks")), element("desc", escape(repr(picture)))]
     parts += _axis(picture, TOP, "seconds", up=True) + _axis(picture, floor, "wall clock", up=False)
+    parts += _marks(picture, floor)
     for index, life in enumerate(picture.lives):
         parts += _lane(picture, life, TOP + index * LANE)
-    parts += _marks(picture, floor) + _steps(picture, floor)
+    parts += _steps(picture, floor)
     style = f"display:block;width:100%;max-width:{wide:g}px;height:auto"
     box = f"0 0 {wide:g} {high:g}"
     return element("svg", "".join(parts), viewBox=box, width=wide, height=high, role="img", style=style)
@@ -161,7 +164,7 @@ def _lane(picture: Clocks, life: Life, top: float) -> list[str]:
         parts.append(element("circle", hint, cx=_x(picture, at) + 5, cy=y, r=3.0, cls="lk-asked"))
     sign = "\N{MULTIPLICATION X}" if life.died else "\N{BLACK SQUARE}"
     parts.append(words(ends, y + 5, sign, "lk-dead" if life.died else "", "middle"))
-    said = crop(life.how.removeprefix("raised ").partition(":")[0], 22)
+    said = crop(life.how.removeprefix("raised ").removeprefix("returned ").partition(":")[0], 20)
     parts.append(words(ends + 11, y + 4, said, "lk-soft"))
     return parts
 
@@ -170,7 +173,8 @@ def _marks(picture: Clocks, floor: float) -> list[str]:
     parts = []
     for name, at in picture.marks:
         x = _x(picture, at)
-        parts.append(element("line", x1=x, y1=26.0, x2=x, y2=floor, cls="lk-mark"))
+        parts.append(element("rect", x=x, y=TOP, width=LEFT + PLOT - x, height=floor - TOP, cls="lk-late"))
+        parts.append(element("line", x1=x, y1=TOP, x2=x, y2=floor, cls="lk-mark"))
         parts.append(words(x, 14, name, "lk-marked", "middle"))
     return parts
 
@@ -179,6 +183,6 @@ def _steps(picture: Clocks, floor: float) -> list[str]:
     parts = []
     for at, by in picture.steps:
         x = _x(picture, at)
-        parts.append(element("line", x1=x, y1=floor - 10, x2=x, y2=floor + 24, cls="lk-mark"))
+        parts.append(element("line", x1=x, y1=floor - 14, x2=x, y2=floor, cls="lk-mark"))
         parts.append(words(x, floor + 36, f"set by {signed(by)}", "lk-marked", "middle"))
     return parts

@@ -44,7 +44,7 @@ def read(process: Process) -> Task:
 
 
 def due(process: Process) -> datetime:
-    """The instant after which nobody wants the answer: five minutes after the task was accepted, whoever asks."""
+    """The instant after which nobody wants the answer: five minutes after the task came."""
     accepted = read(process).created_at
     assert accepted is not None  # a store fills it in
     return accepted + timedelta(seconds=LIMIT)
@@ -71,14 +71,14 @@ def work(process: Process, deadline: Deadline) -> str:
 
 
 def unlimited(process: Process) -> str:
-    """Common error 3, the BAD listing: ask and wait. Breaks when one answer never comes."""
+    """Common error 3, the BAD listing. Breaks when one answer never comes."""
     for _ in range(QUESTIONS):
         ask(process)
     return "deployed"
 
 
 def reset_on_restart(process: Process) -> str:
-    """Step 4: five minutes from the start of this process. Breaks on a crash: each restart gets five new ones."""
+    """Step 4: five minutes from the start of this process. Breaks on a crash: five new ones."""
     deadline = Deadline.after(LIMIT, process.clock)
     return work(process, deadline)
 
@@ -90,7 +90,7 @@ def in_time(process: Process) -> str:
 
 
 def by_the_wall_clock(process: Process) -> str:
-    """The right instant, compared with the wall clock again and again. Breaks when somebody sets that clock."""
+    """The right instant, held against the wall clock. Breaks when somebody sets that clock."""
     at = due(process)
     for _ in range(QUESTIONS):
         if process.clock.now() >= at:
@@ -168,7 +168,7 @@ def gives_up_no_sooner(end: End) -> str | None:
 
 def answers(end: End) -> str | None:
     """An invariant: the work gets done."""
-    return None if end.last.how == "returned" else f"no answer: {end.last}"
+    return None if end.last.how == "returned" else f"no answer: {end.last.error.get('type', end.last.how)}"
 
 
 def gets_done(end: End) -> bool:

@@ -58,14 +58,15 @@ def work_of(process: Process) -> Work:
 
 
 def starts_over(process: Process) -> str:
-    """Step 6 on top of step 2: what is not completed is run. Breaks at minute eight: the second run deploys again."""
+    """Step 6 on top of step 2: what is not completed is run. Breaks at minute eight."""
     task = read(process)
     if task.state == TaskState.COMPLETED:
         return "nothing to do"
     if task.state == TaskState.FAILED:
         task = save(process, task, TaskState.PENDING)
     task = save(process, task, TaskState.RUNNING)
-    return str(save(process, task, TaskState.COMPLETED, deploy(process, task.user_input)).state)
+    result = deploy(process, task.user_input)
+    return str(save(process, task, TaskState.COMPLETED, result).state)
 
 
 def leaves_running_alone(process: Process) -> str:
@@ -74,11 +75,12 @@ def leaves_running_alone(process: Process) -> str:
     if task.state in (TaskState.COMPLETED, TaskState.RUNNING):
         return "nothing to do"
     task = save(process, task, TaskState.RUNNING)
-    return str(save(process, task, TaskState.COMPLETED, deploy(process, task.user_input, task.id)).state)
+    result = deploy(process, task.user_input, task.id)
+    return str(save(process, task, TaskState.COMPLETED, result).state)
 
 
 def writes_first(process: Process) -> str:
-    """Done twice is worse than not done, so it is written down first. Breaks on a crash: written, and never done."""
+    """Done twice is worse than not done. Breaks on a crash: written, and never done."""
     task = read(process)
     if task.state == TaskState.COMPLETED:
         return "nothing to do"
@@ -94,7 +96,7 @@ def resumes(process: Process) -> str:
 
 
 def behind_a_lock_file(process: Process) -> str:
-    """A recovery that keeps others out with a file. Breaks when the recovery dies: the file stays, and keeps all out."""
+    """Keeps other recoveries out with a file. Breaks when the recovery dies: the file stays."""
     if process.files.exists(LOCK):
         return "somebody is recovering"
     process.files.write(LOCK, b"p")

@@ -1,8 +1,7 @@
-"""The states that crashes can leave, in words and as a graph; and whether a real kill leaves the same.
+"""The states that crashes can leave, in words and as a graph.
 
 `reachable` draws what a sweep found: a box for each distinct durable state and one for each way to end, an arrow for the
-crash points that lead from one to another. `killed_like_raised` kills real processes at every crash point and compares
-what they leave with what the simulator's crash leaves.
+crash points that lead from one to another. `compared` sets several sweeps side by side.
 
 Not handled here: finding the states (see `faults.sweep`).
 """
@@ -15,8 +14,8 @@ from labkit.cloud import Effect, resources
 from labkit.faults import End, Report, Scenario, Schedule, open_world
 from labkit.faults.chart_table import Table, table
 from labkit.faults.graph import Graph, graph
-from labkit.faults.kill import Killer, crash_points
 from labkit.faults.runner import Runner
+from labkit.faults.strip import Strip, strip
 
 
 def reachable(report: Report) -> Graph:
@@ -73,16 +72,19 @@ def compared(reports: list[Report]) -> Table:
     return table(["", "crash points", "states", "verdict", "crashes needed", "why"], rows)
 
 
-def killed_like_raised(scenario: Scenario) -> list[tuple[str, bool]]:
-    """(crash point, whether both leave the same state) for a raised crash and a real SIGKILL at each crash point."""
+def one_crash(scenario: Scenario) -> list[tuple[str, str, str]]:
+    """(token, verdict, why), as `faults.strip` draws them: a single crash at each place, each run followed to its end."""
     found = []
-    with open_world("sqlite", durable=True) as world:
+    with open_world("memory") as world:
         runner = Runner(scenario, world)
-        killer = Killer(runner)
-        for injection in crash_points(runner):
-            runner.once(runner.start, 1, scenario.bodies, (injection,))
-            raised = world.key()
-            world.put_back(runner.start)
-            killer.process(1, (injection,))
-            found.append((str(Schedule((injection,))), raised == world.key()))
+        calm = runner.replay(Schedule())[1]
+        places = [f"p1@{line.number}.{line.side}+crash" for line in calm.lines if line.kind == "cross"]
+        for place in places:
+            trace = runner.replay(Schedule.parse(place))[1]
+            found.append((trace.token, "broken" if trace.broken else "holds", trace.broken or ""))
     return found
+
+
+def one_crash_each(*scenarios: Scenario) -> Strip:
+    """A strip for each scenario."""
+    return strip((scenario.name, one_crash(scenario)) for scenario in scenarios)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from labkit.errors import PostgresUnavailable
 from labkit.faults import open_world
@@ -24,6 +25,7 @@ TROUBLES: dict[str, Callable[[Shelf], Mark]] = {
 }
 
 
+@cache
 def postgres_is_here() -> bool:
     """Whether there is a PostgreSQL, from the wheel or from `LABKIT_DATABASE_URL`."""
     try:
@@ -72,6 +74,6 @@ def odd_values(shelves: tuple[Shelf, ...]) -> Table:
     """Every odd value in every store."""
     rows = []
     for shelf in present(shelves):
-        found = [keeps(shelf, value) for value in ODD.values()]
+        found = keeps(shelf).values()
         rows.append([shelf.name, *((good if what == "kept" or "refused" in what else bad)(what) for what in found)])
     return table(["result =", *ODD], rows)

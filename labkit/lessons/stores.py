@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labkit.errors import StaleTask
+from sqlalchemy.exc import DBAPIError
+
+from labkit.errors import StaleTask, UnstorableValue
 from labkit.faults import End, Process, Scenario, Schedule, open_world, run_once, sweep
 from labkit.faults.chart_table import Mark, bad, good, unknown
 from labkit.faults.paint import seconds
@@ -99,11 +101,9 @@ def crash(shelf: Shelf) -> Mark:
 def torn_runs(shelf: Shelf) -> list[Trace]:
     """Die inside every write to a file, with a few different numbers of bytes on the disk."""
     scenario = accepts(shelf)
-    writes = [line for line in run_once(scenario, database=shelf.database).lines if line.label.startswith("write ")]
+    writes = [line for line in run_once(scenario).lines if line.label.startswith("write ")]
     places = [line.number for line in writes if line.side == "before"]
-    return [
-        run_once(scenario, f"p1@{number}.before+torn({size})", shelf.database) for number in places for size in TORN_AT
-    ]
+    return [run_once(scenario, f"p1@{number}.before+torn({size})") for number in places for size in TORN_AT]
 
 
 def left_behind(shelf: Shelf, schedule: str) -> str:
@@ -186,24 +186,29 @@ def two_writers(shelf: Shelf) -> Mark:
     return good("B is told") if said == "B refused" else bad("A's note gone")
 
 
-def keeps(shelf: Shelf, value: Any) -> str:
-    """What becomes of a task whose result is this value: kept, changed, or who refuses it."""
+def keeps(shelf: Shelf) -> dict[str, str]:
+    """What becomes of a task with each odd value as its result: kept, changed, or who refuses it."""
 
-    def body(process: Process) -> bool:
+    def body(process: Process) -> dict[str, str]:
         store = shelf.opened(process)
-        running = store.save(Task(TASK, f"deploy {APP}", TaskState.RUNNING))
-        store.save(replace(running, state=TaskState.COMPLETED, result=value))
-        return bool(store.get(TASK).result == value)
+        return {name: keep(store, Task(name, f"deploy {APP}", TaskState.RUNNING), value) for name, value in ODD.items()}
 
-    last = play(shelf, body).last
-    if last.how == "raised":
-        named = "LabkitError" in last.error["bases"]
-        return f"refused: {last.error['data']['path']}" if named else last.error["type"]
-    return "kept" if last.value else "changed"
+    return dict(play(shelf, body).last.value)
+
+
+def keep(store: Any, task: Task, value: Any) -> str:
+    running = store.save(task)
+    try:
+        store.save(replace(running, state=TaskState.COMPLETED, result=value))
+    except UnstorableValue as error:
+        return f"refused: {error.path}"
+    except (ValueError, DBAPIError) as error:
+        return type(error).__name__
+    return "kept" if store.get(task.id).result == value else "changed"
 
 
 def odd_value(shelf: Shelf) -> Mark:
-    found = {name: keeps(shelf, value) for name, value in ODD.items()}
+    found = keeps(shelf)
     if all(what.startswith("refused") for what in found.values()):
         return good("refused by name")
     other = [name for name, what in found.items() if what != "kept"]
@@ -248,9 +253,10 @@ def lock_held(shelf: Shelf) -> Mark:
         return unknown("one process only")
     trace = run_once(held(shelf), database=shelf.database)
     user = end_of_user(trace)
+    took = round(user.time)
     if user.label == "raised":
-        return bad(f"fails after {seconds(user.time)}")
-    return bad(f"waits {seconds(user.time)}") if user.time else good("no wait")
+        return bad(f"fails after {seconds(took)}")
+    return bad(f"waits {seconds(took)}") if took else good("no wait")
 
 
 def play(shelf: Shelf, body: Body) -> End:

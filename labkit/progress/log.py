@@ -13,11 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import (
-    BigInteger, Boolean, Column, Connection, Engine, Index, Integer, Table, Text, false, func, insert, select, text,
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Index,
+    Integer,
+    Table,
+    Text,
+    false,
+    func,
+    insert,
+    select,
+    text,
 )  # fmt: skip
 
 from labkit.database import UtcDateTime, busy_is_an_answer, db_now, write_transaction
@@ -56,7 +68,7 @@ SELECT ended.id, 1 + (SELECT count(*) FROM progress_log e WHERE e.task_id = ende
   CASE ended.state WHEN 'completed' THEN '' ELSE coalesce(ended.error, ended.state) END,
   ended.updated_at, true
 FROM {ended} AS ended WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
-_END = text(END_SQL.format(ended="tasks"))
+_END = text(END_SQL.format(ended="tasks") + " RETURNING position")
 
 
 class Fence(Protocol):
@@ -79,7 +91,7 @@ class _Owner:
 
 def append_end(connection: Connection, task_id: str) -> None:
     """Append the one terminal event of a task that this transaction has just brought to its end."""
-    if connection.execute(_END, {"id": task_id}).rowcount != 1:
+    if len(connection.execute(_END, {"id": task_id}).all()) != 1:
         raise InvalidTransition(f"task {task_id} has not ended")
 
 

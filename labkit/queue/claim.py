@@ -15,22 +15,30 @@ from datetime import datetime
 
 from sqlalchemy import Engine
 
-from labkit.queue.commit import COLUMNS, for_both, one_commit, task_of, times
+from labkit.queue.commit import COLUMNS, in_dialect, one_commit, task_of, times
 from labkit.queue.tables import LIMIT_SQL
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 
-DUE = f"""(state IN ('pending', 'running') AND (
-  (state = 'pending' AND available_at <= {{now}})
-  OR (state = 'running' AND lease_expires_at < {{now}} AND attempt < {LIMIT_SQL})))"""
-# subtle: a CTE that is computed once; as a subquery of IN its LIMIT may be run again and let several rows through
-CHOSEN = f"""chosen AS {{once}}(
-  SELECT id FROM tasks WHERE {DUE}{{besides}}
-  ORDER BY priority DESC, created_at, id LIMIT 1 {{skip}})"""
+_PENDING = "state = 'pending' AND available_at <= {now}"
+_EXPIRED = f"state = 'running' AND lease_expires_at < {{now}} AND attempt < {LIMIT_SQL}"
+_ORDER = "ORDER BY priority DESC, created_at, id LIMIT 1"
+_FIRST = "SELECT * FROM (SELECT id, priority, created_at FROM tasks WHERE"
+CHOSEN = {
+    # each half walks along an index and stops at its first row
+    "sqlite": f"""chosen AS (SELECT id FROM (
+  {_FIRST} {_PENDING} {_ORDER}) UNION ALL {_FIRST} {_EXPIRED} {_ORDER})) {_ORDER})""",
+    # subtle: a CTE that is computed once; as a subquery of IN its LIMIT may be run again and let several rows through
+    "postgresql": f"""chosen AS MATERIALIZED (
+  SELECT id FROM tasks WHERE state IN ('pending', 'running') AND (({_PENDING}) OR ({_EXPIRED})){{besides}}
+  {_ORDER} FOR UPDATE OF tasks SKIP LOCKED)""",
+}
 TAKE = f"""UPDATE tasks SET state = 'running', worker_id = :worker, attempt = attempt + 1, lease_expires_at = {{expires}},
   updated_at = {{now}}, version = version + 1
 WHERE id = (SELECT id FROM chosen) RETURNING {COLUMNS}"""
-_CLAIM = for_both(f"{{with_more}}{CHOSEN} {TAKE}", besides="")
+CLAIM = {
+    dialect: in_dialect(dialect, f"{{with_more}}{chosen} {TAKE}", besides="") for dialect, chosen in CHOSEN.items()
+}
 
 
 def claim(engine: Engine, worker_id: str, lease_seconds: float, now: datetime | None = None) -> Task | None:
@@ -40,5 +48,5 @@ def claim(engine: Engine, worker_id: str, lease_seconds: float, now: datetime | 
     """
     worker = plain_text("worker_id", worker_id)
     with one_commit(engine) as execute:
-        taken = execute(_CLAIM[engine.dialect.name], {"worker": worker, **times(execute, engine, now, lease_seconds)})
+        taken = execute(CLAIM[engine.dialect.name], {"worker": worker, **times(execute, engine, now, lease_seconds)})
     return log_written(task_of(taken[0])) if taken else None

@@ -28,16 +28,14 @@ Rows = list[tuple[Any, ...]]
 Execute = Callable[[str, Mapping[str, Any]], Rows]
 NAMES = [column.name for column in tasks.c]
 COLUMNS = ", ".join(NAMES)
-_NOW_ON_SQLITE = str(select(db_now()).compile(dialect=sqlite.dialect()))  # type: ignore[no-untyped-call]
+_NOW_ON_SQLITE = str(select(db_now()).compile(dialect=sqlite.dialect()))
 # subtle: asked once for a statement, since clock_timestamp() runs on while the statement does
 _MOMENT = "moment AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS at)"
 _WORDS = {
-    "sqlite": {"with": "", "with_more": "WITH ", "once": "", "skip": "", "now": ":now", "expires": ":expires"},
+    "sqlite": {"with": "", "with_more": "WITH ", "now": ":now", "expires": ":expires"},
     "postgresql": {
         "with": f"WITH {_MOMENT} ",
         "with_more": f"WITH {_MOMENT}, ",
-        "once": "MATERIALIZED ",
-        "skip": "FOR UPDATE OF tasks SKIP LOCKED",
         "now": "(SELECT at FROM moment)",
         "expires": "(SELECT at FROM moment) + make_interval(secs => :seconds)",
     },
@@ -72,7 +70,7 @@ def times(execute: Execute, engine: Engine, now: datetime | None, seconds: float
 def one_commit(engine: Engine) -> Iterator[Execute]:
     """Yields what runs a statement and returns its rows; on PostgreSQL for one statement only."""
     postgres = engine.dialect.name == "postgresql"
-    base: type[Exception] = engine.dialect.loaded_dbapi.Error
+    base: Any = engine.dialect.loaded_dbapi.Error
     pooled: Any = None
     try:
         pooled = engine.raw_connection()
@@ -98,7 +96,7 @@ def _rows(cursor: Any, sql: str, values: Mapping[str, Any]) -> Rows:
     return list(cursor.fetchall()) if cursor.description else []
 
 
-def _give_back(pooled: Any, postgres: bool, base: type[Exception]) -> None:
+def _give_back(pooled: Any, postgres: bool, base: Any) -> None:
     """Return the connection to the pool, which rolls back what is open; one that is in the middle of something goes."""
     try:
         if postgres and pooled.is_valid:
@@ -108,7 +106,7 @@ def _give_back(pooled: Any, postgres: bool, base: type[Exception]) -> None:
     pooled.close()
 
 
-def _told(engine: Engine, error: Exception, base: type[Exception]) -> BaseException:
+def _told(engine: Engine, error: Exception, base: Any) -> BaseException:
     if is_busy(error):
         return StoreBusy()
     return DBAPIError.instance(None, None, error, base, dialect=engine.dialect)

@@ -14,8 +14,8 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from labkit.progress.log import END_SQL
-from labkit.queue.claim import CHOSEN, TAKE
-from labkit.queue.commit import COLUMNS, Rows, for_both, in_dialect, one_commit, task_of, times
+from labkit.queue.claim import CHOSEN, CLAIM, TAKE
+from labkit.queue.commit import COLUMNS, Rows, in_dialect, one_commit, task_of, times
 from labkit.queue.lease import FENCE, Lease, lost, token
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
@@ -28,11 +28,10 @@ _COMPLETE = {
     "postgresql": in_dialect("postgresql", f"{{with_more}}{_TOLD} SELECT {COLUMNS} FROM done"),
 }
 _END = in_dialect("sqlite", END_SQL, ended="tasks")
-_NEXT = for_both(f"{{with_more}}{CHOSEN} {TAKE}", besides="")
 # subtle: the statement still sees the completed row as running, so it must be kept from taking that one again
 _BOTH = in_dialect(
     "postgresql",
-    f"""{{with_more}}{_TOLD}, {CHOSEN}, taken AS ({TAKE})
+    f"""{{with_more}}{_TOLD}, {CHOSEN["postgresql"]}, taken AS ({TAKE})
 SELECT 0 AS place, {COLUMNS} FROM done UNION ALL SELECT 1, {COLUMNS} FROM taken ORDER BY place""",
     besides=" AND id <> :id AND EXISTS (SELECT 1 FROM done)",
 )
@@ -62,7 +61,7 @@ def complete_and_claim(
             found: Rows = [row[1:] for row in execute(_BOTH, values)]
         elif found := execute(_COMPLETE["sqlite"], values):
             execute(_END, values)
-            found += execute(_NEXT["sqlite"], values)
+            found += execute(CLAIM["sqlite"], values)
     if not found:
         raise lost(engine, lease)
     done, *taken = (log_written(task_of(row)) for row in found)

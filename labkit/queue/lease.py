@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, select
+from sqlalchemy import ColumnElement, Engine, select
 
-from labkit.errors import StaleLease, TaskNotFound
 from labkit.database import parse_time
+from labkit.errors import StaleLease, TaskNotFound
 from labkit.progress.log import append_end
 from labkit.queue.change import change, find, moment, writing
 from labkit.queue.commit import for_both, one_commit, times
@@ -83,7 +84,7 @@ def fail(
     with writing(engine) as connection:
         at = moment(connection, now)
         last = connection.scalar(select(limit).where(tasks.c.id == lease.task_id))
-        values = {"error": storable_text(error), "lease_expires_at": None}
+        values: dict[str, Any] = {"error": storable_text(error), "lease_expires_at": None}
         if retry_in is None or lease.attempt >= (last or 0):
             task = change(connection, at, values | {"state": TaskState.FAILED.value}, *_held(lease))
         else:

@@ -66,9 +66,11 @@ class WorkerPool:
             wakeup.wake()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait up to `timeout` real seconds for each worker to end; whether all have."""
+        """Wait up to `timeout` seconds for all workers to end; whether they have."""
+        clock = self.queue.clock
+        until = None if timeout is None else clock.monotonic() + timeout
         for started in self._threads:
-            started.join(timeout)
+            started.join(None if until is None else max(0.0, until - clock.monotonic()))
         return not any(started.is_alive() for started in self._threads)
 
     def let_go(self) -> int:

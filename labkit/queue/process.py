@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from labkit.database import open_engine
@@ -77,10 +78,10 @@ def _open(database_url: str, workers: int, lease_seconds: float) -> TaskQueue:
     if workers < 1 or lease_seconds <= 0:
         raise UsageError("a process needs at least one worker and a lease longer than nothing")
     try:
+        if make_url(database_url).database in (None, "", ":memory:"):
+            raise UsageError(f"--database-url {database_url} names no database that several processes could share")
         # subtle: each worker has a connection for its task and one for its heartbeat, or a beat could wait for a task
-        engine = open_engine(database_url)
-        if engine.url.database not in (None, "", ":memory:") or engine.dialect.name != "sqlite":
-            engine = open_engine(database_url, pool_size=2 * workers + 2)
+        engine = open_engine(database_url, pool_size=2 * workers + 2)
         create_tables(engine)
     except (ArgumentError, DBAPIError, ValueError, ImportError) as error:
         raise UsageError(f"--database-url: {str(error).splitlines()[0]}") from error

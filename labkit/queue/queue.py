@@ -47,7 +47,7 @@ class TaskQueue:
         self.bounds = submit.Bounds(max_pending, retry_after)
         self.progress = ProgressLog(engine)
         self._new_id = new_id or random_ids()
-        self._now = now or (lambda: None)
+        self._now: Callable[[], datetime | None] = now or (lambda: None)
 
     def submit(
         self,

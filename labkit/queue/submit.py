@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from labkit.errors import QueueFull, StoreBusy, UnstorableValue
+from labkit.errors import QueueFull, StoreBusy
 from labkit.ids import IdSource
 from labkit.queue.change import moment, writing
 from labkit.queue.dead import requeue
@@ -78,7 +78,9 @@ def _task(request: Request, task_id: str) -> Task:
 def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds, now: datetime | None) -> Task | None:
     """The task under this key, old or new; None if another submitter came between, whose task is not yet to be seen."""
     if bounds.max_pending is not None and connection.dialect.name == "postgresql":
-        connection.execute(_LOCK)  # subtle: rows that are not there yet cannot be locked, so counting takes a lock of its own
+        connection.execute(
+            _LOCK
+        )  # subtle: rows that are not there yet cannot be locked, so counting takes a lock of its own
     known = _known(connection, task.idempotency_key)
     if known is not None and known.state != TaskState.FAILED:
         return known
@@ -88,9 +90,12 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
         return requeue(connection, known.id, at)
     times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
     named = {"id": task.id, "user_input": task.user_input, "priority": task.priority}
-    made = _INSERT[connection.dialect.name](tasks).values(**named, **times, idempotency_key=task.idempotency_key, version=1)
+    made = _INSERT[connection.dialect.name](tasks).values(
+        **named, **times, idempotency_key=task.idempotency_key, version=1
+    )
     # crash here: the transaction is not committed, nothing is left
-    if connection.execute(made.on_conflict_do_nothing(index_elements=["idempotency_key"])).rowcount == 0:
+    only_new = made.on_conflict_do_nothing(index_elements=["idempotency_key"]).returning(tasks.c.id)
+    if connection.scalar(only_new) is None:  # subtle: the rows are read, since a driver's rowcount of an INSERT may be -1
         return None
     options = {"webhook_url": request.webhook_url, "max_attempts": request.max_attempts}
     connection.execute(insert(task_options).values(task_id=task.id, **options))

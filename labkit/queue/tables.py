@@ -28,11 +28,13 @@ task_options = Table(
     Column("attempts_before", BigInteger, nullable=False, server_default=text("0")),
 )
 
-_ALIVE = text("state IN ('pending', 'running')")
 Index(
-    "tasks_claimable", tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id,
-    sqlite_where=_ALIVE, postgresql_where=_ALIVE,
-)  # fmt: skip
+    "tasks_claimable",
+    tasks.c.priority.desc(),
+    tasks.c.created_at,
+    tasks.c.id,
+    postgresql_where=text("state IN ('pending', 'running')"),
+).ddl_if(dialect="postgresql")  # SQLite finds its way by `tasks_in_claim_order`
 
 LIMIT_SQL = (
     "coalesce((SELECT o.max_attempts + o.attempts_before FROM task_options o WHERE o.task_id = tasks.id), "

@@ -55,7 +55,7 @@ class Worker:
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self.queue, self.name, self.handler = queue, name, handler_of(handler)
-        rng = random.Random(f"labkit {name}")  # noqa: S311  (spreads retries; an input of the run, not a secret)
+        rng = random.Random(f"labkit {name}")  # subtle: by name, so that workers differ and runs do not
         self.policy = policy or RetryPolicy(rng=rng, retry_on=worth_retrying)
         self._every, self._pause, self._poll_seconds = every, pause or queue.clock.sleep, poll_seconds
         self._insist = RetryPolicy(max_attempts=5, base=0.1, cap=1.0, rng=rng, retry_on=_is_outage)

@@ -8,6 +8,7 @@ from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNU
 from labkit.checks.page import note, page
 
 HELD = Judged("ends", HOLDS, claim="every call ends")
+WORSE = Judged("late & lost", BROKEN, "it never came", "", "nobody waits")
 BAD = Judged(
     "effect <once>", BROKEN, "it happened 2 times & more", "retry.fresh/memory:p1@1.after+crash", "no <key>", "once"
 )
@@ -26,10 +27,18 @@ def words(markup):
 
 def test_broken_comes_first_with_its_picture():
     """Broken before not exercised before holding, whatever the order of the properties; the picture is inside the first broken one."""
-    said = words(page(report(BROKEN, HELD, ASLEEP, BAD), "<p>drawn</p>"))
-    places = [
-        said.index(word) for word in ("effect <once>", "drawn", "crash rule", "1 hold already", "every call ends")
+    said = words(page(report(BROKEN, HELD, ASLEEP, BAD, WORSE), "<p>drawn</p>"))
+    order = [
+        "effect <once>",
+        "drawn",
+        "Mend this one",
+        "1 more broken",
+        "never came",
+        "crash rule",
+        "1 hold already",
+        "every call ends",
     ]
+    places = [said.index(word) for word in order]
     assert sorted(places) == places
 
 
@@ -60,7 +69,8 @@ def test_no_verdict_is_one_line_and_what_to_do(verdict):
     """Where nothing was judged, the reason and the next step stand there alone."""
     said = words(page(report(verdict, message="the answer <does> not parse")))
     assert "the answer <does> not parse" in said
-    assert "Run its cell" in said
+    assert "un its cell, then this one" in said
+    assert verdict.replace("_", " ") in said
     assert "0 hold" not in said
 
 

@@ -1,4 +1,5 @@
 # wrong: ten per cent of jitter around the doubled wait
+# diagnosed: equal jitter: only a part of the wait is drawn
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: the mean of two draws: most tasks come back in the middle
+# diagnosed: the waits are not drawn evenly
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

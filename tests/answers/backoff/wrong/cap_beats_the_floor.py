@@ -1,4 +1,5 @@
 # wrong: the cap is applied last, and takes the floor away
+# diagnosed: the cap beats retry_after
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

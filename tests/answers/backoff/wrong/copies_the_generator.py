@@ -1,4 +1,5 @@
 # wrong: draws from a copy, so rng never moves on and each draw is the same
+# diagnosed: the same wait each time: the draw is not from rng
 import copy
 
 

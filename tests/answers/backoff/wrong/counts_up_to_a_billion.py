@@ -1,4 +1,5 @@
 # wrong: doubles once for each attempt, a billion times, long after the cap is reached
+# diagnosed: never ends
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

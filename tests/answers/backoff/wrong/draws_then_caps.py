@@ -1,4 +1,5 @@
 # wrong: the draw is capped, not the window: most tasks wait for exactly the cap
+# diagnosed: the draw is capped, not the window: many wait for exactly the cap
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: half of the wait is fixed
+# diagnosed: equal jitter: only a part of the wait is drawn
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

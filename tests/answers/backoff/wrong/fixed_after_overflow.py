@@ -1,4 +1,5 @@
 # wrong: beyond the range of floats there is no jitter any more
+# diagnosed: no jitter: all who failed together come back together
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: draws from [0, retry_after]
+# diagnosed: comes back sooner than the other side asked for
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: raises the window to the floor and waits for all of it
+# diagnosed: the jitter is lost where retry_after is given
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

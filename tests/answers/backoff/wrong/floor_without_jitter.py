@@ -1,4 +1,5 @@
 # wrong: with retry_after everybody waits for exactly that long
+# diagnosed: the jitter is lost where retry_after is given
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

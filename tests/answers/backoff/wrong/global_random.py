@@ -1,4 +1,5 @@
 # wrong: draws from the module's generator, not from rng
+# diagnosed: draws from a generator of its own, not from rng
 import random
 
 

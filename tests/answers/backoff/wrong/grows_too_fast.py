@@ -1,4 +1,5 @@
 # wrong: counts the attempt from one: twice the window
+# diagnosed: waits longer than base * 2**attempt
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: counts the attempt from two: half the window
+# diagnosed: waits less than base * 2**attempt allows
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

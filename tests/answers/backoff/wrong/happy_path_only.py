@@ -1,4 +1,5 @@
 # wrong: right for the first few attempts; a long outage overflows
+# diagnosed: the power is taken before the cap: it overflows
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: base and cap are those of the example
+# diagnosed: waits longer than base * 2**attempt
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: the window grows without end
+# diagnosed: the cap is ignored
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

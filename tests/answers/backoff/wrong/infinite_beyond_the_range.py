@@ -1,4 +1,5 @@
 # wrong: waits for ever when the power is too large
+# diagnosed: returns no finite number
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: refuses a negative attempt with another error
+# diagnosed: a negative attempt is not refused
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise IndexError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: takes a negative attempt for the first
+# diagnosed: a negative attempt is not refused
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         attempt = 0

@@ -1,4 +1,5 @@
 # wrong: waits for the whole window each time
+# diagnosed: no jitter: all who failed together come back together
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

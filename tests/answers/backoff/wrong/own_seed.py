@@ -1,4 +1,5 @@
 # wrong: a generator of its own with a fixed seed: every task draws the same waits
+# diagnosed: draws from a generator of its own, not from rng
 import random
 
 OWN = random.Random(42)

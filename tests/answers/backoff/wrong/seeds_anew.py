@@ -1,4 +1,5 @@
 # wrong: sets the seed of rng anew each time
+# diagnosed: the same wait each time: the draw is not from rng
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

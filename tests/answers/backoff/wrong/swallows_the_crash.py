@@ -1,4 +1,5 @@
 # wrong: a bare `except:` meant for the overflow swallows a crash or Ctrl-C as well
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

@@ -1,4 +1,5 @@
 # wrong: draws whole seconds, so that short waits are none
+# diagnosed: never waits
 def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
     if attempt < 0:
         raise ValueError("attempt counts from 0")

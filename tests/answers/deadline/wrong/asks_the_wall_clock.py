@@ -1,4 +1,5 @@
 # wrong: measures with the wall clock, which may be stepped
+# diagnosed: measures with the wall clock
 from labkit import DeadlineExceeded
 
 

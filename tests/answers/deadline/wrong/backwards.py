@@ -1,4 +1,5 @@
 # wrong: runs the steps in reverse order
+# diagnosed: runs steps twice or in another order
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: the result is noted in a `finally`, whether the step was in time or not
+# diagnosed: a result that came too late is in `completed`
 from labkit import DeadlineExceeded
 
 

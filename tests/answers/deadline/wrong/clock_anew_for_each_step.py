@@ -1,4 +1,5 @@
 # wrong: the deadline is set anew for each step
+# diagnosed: every step gets the whole time
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: says how many, not which
+# diagnosed: `completed` is not what was done in time
 from labkit import DeadlineExceeded
 
 

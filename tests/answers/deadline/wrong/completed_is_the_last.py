@@ -1,4 +1,5 @@
 # wrong: hands on only the last result
+# diagnosed: `completed` is not what was done in time
 from labkit import DeadlineExceeded
 
 

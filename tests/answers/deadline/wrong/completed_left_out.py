@@ -1,4 +1,5 @@
 # wrong: does not say what was done
+# diagnosed: `completed` is not what was done in time
 from labkit import DeadlineExceeded
 
 

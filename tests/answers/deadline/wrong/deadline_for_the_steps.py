@@ -1,4 +1,5 @@
 # wrong: a step is given the instant, not the seconds
+# diagnosed: a step is given no number of seconds
 from labkit import DeadlineExceeded
 
 

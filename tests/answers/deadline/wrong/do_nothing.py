@@ -1,3 +1,4 @@
 # wrong: runs nothing
+# diagnosed: runs nothing
 def run_with_deadline(steps, deadline, clock):
     return []

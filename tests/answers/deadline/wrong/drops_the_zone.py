@@ -1,4 +1,5 @@
 # wrong: drops the zone of the deadline, so that a deadline given in another zone is hours off
+# diagnosed: the time left is wrong from the start: another clock, another zone or a constant
 from labkit import DeadlineExceeded
 
 

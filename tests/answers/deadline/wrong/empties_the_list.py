@@ -1,4 +1,5 @@
 # wrong: takes the steps out of the caller's list
+# diagnosed: changes the caller's list
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: keeps each text once
+# diagnosed: the results are not what the steps returned
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: every error of a step is reported as an exceeded deadline
+# diagnosed: a step's own error does not come through
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: a step that ends exactly at the deadline counts as late
+# diagnosed: exactly at the deadline is in time: `>=` where `>` belongs
 from labkit import DeadlineExceeded
 
 

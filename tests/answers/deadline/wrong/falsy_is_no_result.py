@@ -1,4 +1,5 @@
 # wrong: leaves falsy results out
+# diagnosed: the results are not what the steps returned
 from labkit import DeadlineExceeded
 
 

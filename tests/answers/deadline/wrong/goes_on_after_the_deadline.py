@@ -1,4 +1,5 @@
 # wrong: skips what is late and goes on with the next step
+# diagnosed: does not test the deadline before each step
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: looks at the time once at the beginning
+# diagnosed: does not test the deadline before each step
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: the result of a late step is in `completed`
+# diagnosed: a result that came too late is in `completed`
 from labkit import DeadlineExceeded
 
 

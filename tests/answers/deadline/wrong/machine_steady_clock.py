@@ -1,4 +1,5 @@
 # wrong: measures with time.monotonic, not with the clock it was given
+# diagnosed: a step is not given the seconds that remain
 import time
 
 from labkit import DeadlineExceeded

@@ -1,4 +1,5 @@
 # wrong: asks the machine for the time, not the clock it was given
+# diagnosed: the time left is wrong from the start: another clock, another zone or a constant
 import time
 from datetime import UTC, datetime
 

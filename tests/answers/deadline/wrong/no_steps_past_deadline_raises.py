@@ -1,4 +1,5 @@
 # wrong: raises without any step when the deadline has passed
+# diagnosed: no steps is no []
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: `timedelta.seconds` forgets the days: a deadline that passed has a day left
+# diagnosed: does not test the deadline before each step
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: TimeoutError instead of DeadlineExceeded
+# diagnosed: raises something else than DeadlineExceeded
 
 def run_with_deadline(steps, deadline, clock):
     end = clock.monotonic() + (deadline - clock.now()).total_seconds()

@@ -1,4 +1,5 @@
 # wrong: the list of results is a mutable default and lives on
+# diagnosed: keeps results or times from one run to the next
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: runs a failed step a second time
+# diagnosed: retries a step
 from labkit import DeadlineExceeded
 
 

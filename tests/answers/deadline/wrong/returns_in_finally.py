@@ -1,4 +1,5 @@
 # wrong: `return` in a `finally` swallows whatever was on its way
+# diagnosed: returns what it has as if all were done
 from labkit import DeadlineExceeded
 
 

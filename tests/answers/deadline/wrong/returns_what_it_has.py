@@ -1,4 +1,5 @@
 # wrong: returns what it has when the time is up, as if all were done
+# diagnosed: returns what it has as if all were done
 def run_with_deadline(steps, deadline, clock):
     end = clock.monotonic() + (deadline - clock.now()).total_seconds()
     results = []

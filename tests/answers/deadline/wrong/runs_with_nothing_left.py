@@ -1,4 +1,5 @@
 # wrong: begins a step with zero seconds left
+# diagnosed: takes no time left for time left: `<` where `<=` belongs
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: each step is given an equal share
+# diagnosed: shares the time among the steps
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: goes on after a step has failed
+# diagnosed: goes on after a step has failed
 from labkit import DeadlineExceeded
 
 

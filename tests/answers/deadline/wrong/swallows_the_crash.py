@@ -1,4 +1,5 @@
 # wrong: a crash or Ctrl-C in a step is reported as an exceeded deadline
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: an error of a step is noted as its result
+# diagnosed: goes on after a step has failed
 from labkit import DeadlineExceeded
 
 

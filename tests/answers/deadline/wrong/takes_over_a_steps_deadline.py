@@ -1,4 +1,5 @@
 # wrong: a step's own DeadlineExceeded is taken for the run's
+# diagnosed: a step's own error does not come through
 from labkit import DeadlineExceeded
 
 

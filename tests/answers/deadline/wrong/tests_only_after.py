@@ -1,4 +1,5 @@
 # wrong: begins a step when nothing remains
+# diagnosed: does not test the deadline before each step
 from labkit import DeadlineExceeded
 
 

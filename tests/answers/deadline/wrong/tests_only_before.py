@@ -1,4 +1,5 @@
 # wrong: nobody looks at the clock after a step
+# diagnosed: does not test the deadline after a step: a late last step counts
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: the chapter's loop: looks only before each step, hands no time down, and loses what was done
+# diagnosed: the time left is wrong from the start: another clock, another zone or a constant
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: a step is given a timedelta, not seconds
+# diagnosed: a step is given no number of seconds
 from datetime import timedelta
 
 from labkit import DeadlineExceeded

@@ -1,4 +1,5 @@
 # wrong: a step's own TimeoutError is reported as an exceeded deadline
+# diagnosed: a step's own error does not come through
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: sleeps until the deadline when all is done
+# diagnosed: waits although nobody asked it to
 from labkit import DeadlineExceeded
 
 

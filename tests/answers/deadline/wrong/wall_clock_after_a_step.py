@@ -1,4 +1,5 @@
 # wrong: steady before a step, but after it the wall clock decides
+# diagnosed: measures with the wall clock
 from labkit import DeadlineExceeded
 
 

@@ -1,4 +1,5 @@
 # wrong: each step is given the whole time
+# diagnosed: every step gets the whole time
 from labkit import DeadlineExceeded
 
 

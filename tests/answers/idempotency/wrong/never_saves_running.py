@@ -1,5 +1,5 @@
 # wrong: running is never saved, so only the store's table of transitions stops it
-# diagnosed: the transition table
+# diagnosed: running is not saved before the work
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

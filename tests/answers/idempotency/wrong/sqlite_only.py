@@ -1,5 +1,5 @@
 # wrong: past the store, with SQL that only SQLite knows
-# diagnosed: fails on its own
+# diagnosed: right on sqlite only
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

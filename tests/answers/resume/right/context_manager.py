@@ -1,8 +1,8 @@
-# right: a context manager that books what happened in its body; uses execute_step for the ways to running
+# right: a context manager that books what happened in its body
 from contextlib import contextmanager
 from dataclasses import replace
 
-from labkit import TaskState
+from labkit import TaskNotFound, TaskState
 
 OVER = frozenset({TaskState.COMPLETED, TaskState.CANCELLED})
 
@@ -18,17 +18,15 @@ def booked(store, running):
     ended["task"] = store.save(replace(running, state=TaskState.COMPLETED, result=ended["result"]))
 
 
-def to(state, **changes):
-    return lambda task: replace(task, state=state, **changes)
-
-
 def resume_task(store, task_id, work):
     task = store.get(task_id)
-    if task is not None and task.state in OVER:
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in OVER:
         return task
-    if task is not None and task.state == "failed":
-        store.execute_step(task_id, to(TaskState.PENDING, error=None))
-    running = store.execute_step(task_id, to(TaskState.RUNNING))
+    if task.state == "failed":
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+    running = store.save(replace(task, state=TaskState.RUNNING))
     with booked(store, running) as ended:
         ended["result"] = work(running.user_input, running.id)
     return ended["task"]

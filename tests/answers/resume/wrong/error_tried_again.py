@@ -1,5 +1,5 @@
 # wrong: a failing work is tried a second time at once
-# diagnosed: another error
+# diagnosed: tried again in the same call
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

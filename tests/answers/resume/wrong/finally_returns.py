@@ -1,5 +1,5 @@
 # wrong: a `return` inside `finally` swallows whatever is on its way, the work's own error too
-# diagnosed: the error of the work is swallowed
+# diagnosed: a crash or Ctrl-C is turned into something else
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

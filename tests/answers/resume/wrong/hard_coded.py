@@ -1,5 +1,5 @@
 # wrong: what the shop's work says is known, so it is not asked
-# diagnosed: does the work for one example only
+# diagnosed: says done without doing the work
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

@@ -1,5 +1,5 @@
 # wrong: past the store, with a function that only SQLite has
-# diagnosed: fails on its own
+# diagnosed: right on sqlite only
 from sqlalchemy import func, select
 from dataclasses import replace
 

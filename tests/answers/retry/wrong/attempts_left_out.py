@@ -1,4 +1,5 @@
 # wrong: RetriesExhausted does not say how many attempts there were
+# diagnosed: RetriesExhausted tells a wrong number of attempts
 from labkit import RetriesExhausted, TerminalError
 
 

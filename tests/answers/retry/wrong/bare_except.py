@@ -1,4 +1,5 @@
 # wrong: a bare `except:` is an `except BaseException`
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: takes every number below 1 for 1
+# diagnosed: max_attempts below 1 is not refused
 from labkit import RetriesExhausted, TerminalError
 
 

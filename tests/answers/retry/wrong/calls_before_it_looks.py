@@ -1,4 +1,5 @@
 # wrong: refuses max_attempts below 1 only after the first call
+# diagnosed: max_attempts below 1 is not refused
 from labkit import RetriesExhausted, TerminalError
 
 

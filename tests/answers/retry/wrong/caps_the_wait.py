@@ -1,4 +1,5 @@
 # wrong: waits at most a minute, which nobody asked for
+# diagnosed: the waits stop doubling: a cap that nobody asked for
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: raises inside the except block without `from`: no `__cause__`
+# diagnosed: the last error is lost: no `raise ... from`
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: the wait is in a `finally`, so it is waited after a success, after a terminal error and after the last attempt too
+# diagnosed: waits after the last call has succeeded
 from labkit import RetriesExhausted, TerminalError
 
 

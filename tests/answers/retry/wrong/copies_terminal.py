@@ -1,4 +1,5 @@
 # wrong: raises a new TerminalError that looks like the one that was raised
+# diagnosed: a terminal error does not come out as it is
 from labkit import RetriesExhausted, TerminalError
 
 

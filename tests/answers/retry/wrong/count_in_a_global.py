@@ -1,4 +1,5 @@
 # wrong: the count lives in the module, so the second use goes on where the first one stopped
+# diagnosed: keeps a count or a wait from one use to the next
 from labkit import RetriesExhausted, TerminalError
 
 failures = 0

@@ -1,4 +1,5 @@
 # wrong: takes max_attempts for the number of retries: one call too many
+# diagnosed: more attempts than allowed: counts retries, or has no end
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: the time that a call took is taken off the wait after it
+# diagnosed: the time that a call takes changes the wait after it
 from labkit import RetriesExhausted, TerminalError
 
 

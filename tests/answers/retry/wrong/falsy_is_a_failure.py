@@ -1,4 +1,5 @@
 # wrong: tries again when the result is falsy
+# diagnosed: takes a falsy result for a failure
 from labkit import RetriesExhausted, TerminalError
 
 

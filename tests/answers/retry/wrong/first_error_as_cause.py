@@ -1,4 +1,5 @@
 # wrong: the cause is the first error, not the last
+# diagnosed: the cause is not the last error
 from labkit import RetriesExhausted, TerminalError
 
 

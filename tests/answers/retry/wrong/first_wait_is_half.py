@@ -1,4 +1,5 @@
 # wrong: waits 0.5, 1, 2, ... s
+# diagnosed: the first wait is not 1 s
 from labkit import RetriesExhausted, TerminalError
 
 

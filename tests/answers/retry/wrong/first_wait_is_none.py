@@ -1,4 +1,5 @@
 # wrong: waits 0, 1, 2, 4, ... s
+# diagnosed: the first wait is none
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: keeps the result, but does not leave the loop
+# diagnosed: goes on after a success
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: knows the waits of the example, and no more than four attempts
+# diagnosed: gives up too early: an attempt too few, or a fixed number of them
 from labkit import RetriesExhausted, TerminalError
 
 WAITS = [1, 2, 4]

@@ -1,4 +1,5 @@
 # wrong: Ctrl-C is reported as if every attempt had failed
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: Ctrl-C during a wait only ends the wait
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

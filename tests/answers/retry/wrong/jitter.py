@@ -1,4 +1,5 @@
 # wrong: draws the wait at random
+# diagnosed: the first wait is not 1 s
 import random
 
 from labkit import RetriesExhausted, TerminalError

@@ -1,4 +1,5 @@
 # wrong: KeyboardInterrupt and SystemExit go through, every other BaseException is tried again
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: calls, tries again, and forgets to return what it got
+# diagnosed: the result of a success is lost
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: only zero is refused
+# diagnosed: max_attempts below 1 is not refused
 from labkit import RetriesExhausted, TerminalError
 
 

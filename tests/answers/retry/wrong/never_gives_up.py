@@ -1,4 +1,5 @@
 # wrong: tries for ever
+# diagnosed: more attempts than allowed: counts retries, or has no end
 from labkit import TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: RetriesExhausted without the error that led to it
+# diagnosed: the last error is lost: no `raise ... from`
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: takes None for a failure
+# diagnosed: takes a falsy result for a failure
 from labkit import RetriesExhausted, TerminalError
 
 

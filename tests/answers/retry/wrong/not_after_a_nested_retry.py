@@ -1,4 +1,5 @@
 # wrong: lets a RetriesExhausted of a retry inside through
+# diagnosed: retries only some kinds of errors
 from labkit import RetriesExhausted, TerminalError
 
 

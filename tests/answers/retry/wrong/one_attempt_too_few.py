@@ -1,4 +1,5 @@
 # wrong: the last attempt is never made
+# diagnosed: never tries again
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: tries again only after what looks like the network
+# diagnosed: retries only some kinds of errors
 from labkit import RetriesExhausted, TerminalError, TransientError
 
 

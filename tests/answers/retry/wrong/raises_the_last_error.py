@@ -1,4 +1,5 @@
 # wrong: when all attempts failed the last error comes out bare
+# diagnosed: raises something else than RetriesExhausted
 from labkit import RetriesExhausted, TerminalError
 
 

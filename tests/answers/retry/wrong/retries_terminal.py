@@ -1,4 +1,5 @@
 # wrong: tries again after a TerminalError
+# diagnosed: retries a terminal error
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: `return` in a `finally` swallows whatever was on its way, a crash and a terminal error too
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

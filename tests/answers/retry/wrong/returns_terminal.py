@@ -1,4 +1,5 @@
 # wrong: hands a TerminalError back as a result
+# diagnosed: a terminal error does not come out as it is
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: waits once more after the last attempt, when nothing comes after it
+# diagnosed: waits after the last call has failed
 from labkit import RetriesExhausted, TerminalError
 
 

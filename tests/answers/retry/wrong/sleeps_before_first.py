@@ -1,4 +1,5 @@
 # wrong: waits before the first attempt too
+# diagnosed: waits before the first attempt
 from labkit import RetriesExhausted, TerminalError
 
 

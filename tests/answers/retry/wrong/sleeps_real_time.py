@@ -1,4 +1,5 @@
 # wrong: waits by time.sleep, not on the clock it was given
+# diagnosed: does not wait on the clock that it was given
 import time
 
 from labkit import RetriesExhausted, TerminalError

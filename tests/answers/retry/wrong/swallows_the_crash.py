@@ -1,4 +1,5 @@
 # wrong: `except BaseException` tries again after a crash or Ctrl-C
+# diagnosed: catches BaseException: a crash or Ctrl-C is turned into something else
 from labkit import RetriesExhausted, TerminalError
 
 

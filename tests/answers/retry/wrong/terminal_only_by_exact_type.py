@@ -1,4 +1,5 @@
 # wrong: a special kind of TerminalError is tried again
+# diagnosed: retries a terminal error
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: the chapter's loop as it stands: it asks again after errors that will never work, and loses the last error
+# diagnosed: the last error is lost: no `raise ... from`
 from labkit import RetriesExhausted
 
 
@@ -11,4 +12,4 @@ def execute_with_retry(fn, max_attempts, clock):
             last_error = error
         if i < max_attempts - 1:
             clock.sleep(1 << i)
-    raise RetriesExhausted(f"failed after {max_attempts} retries: {last_error}")
+    raise RetriesExhausted(f"failed after {max_attempts} retries: {last_error}", attempts=max_attempts)

@@ -1,4 +1,5 @@
 # wrong: the wait is kept in a mutable default and grows from one use to the next
+# diagnosed: keeps a count or a wait from one use to the next
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: waits 2, 4, 8, ... s
+# diagnosed: the waits begin at 2 s
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: waits one second each time
+# diagnosed: the waits do not double
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: waits 1, 4, 9, ... s: `attempt ** 2` instead of `2 ** attempt`
+# diagnosed: the waits do not double
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: waits 1, 2, 3, ... s
+# diagnosed: the waits do not double
 from labkit import RetriesExhausted, TerminalError
 
 

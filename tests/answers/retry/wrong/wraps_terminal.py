@@ -1,4 +1,5 @@
 # wrong: a TerminalError comes out as RetriesExhausted
+# diagnosed: a terminal error does not come out as it is
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: tells the index of the last attempt, one too few
+# diagnosed: RetriesExhausted tells a wrong number of attempts
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,4 +1,5 @@
 # wrong: max_attempts=0 passes and returns None
+# diagnosed: max_attempts below 1 is not refused
 from labkit import RetriesExhausted, TerminalError
 
 

@@ -1,0 +1,139 @@
+"""What must hold of `backoff`, read off many draws.
+
+Waits are judged by their distribution: the largest distance between that of the draws and the even one (after Kolmogorov and
+Smirnov). Any way to draw passes, and the seeds are fixed, so that the verdict is the same every time.
+
+Not handled here: the draws (see `backoff`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import isfinite, sqrt
+from typing import Any
+
+from labkit.checks.exercise import Finding, Seen
+
+FARTHEST = 2.7  # even draws, n of them, are farther from even than this / sqrt(n) once in a million times
+SLACK = 1 + 1e-9  # rounding of floats
+
+
+def distance(sample: Sequence[float], low: float, high: float) -> float:
+    """How far a sample is from even on [low, high], times the root of its size: near 1 for even, beyond `FARTHEST` not."""
+    count, width = len(sample), high - low
+    even = [(x - low) / width for x in sorted(sample)]
+    return max(max(abs(e - n / count), abs(e - (n + 1) / count)) for n, e in enumerate(even)) * sqrt(count)
+
+
+def _unusable(seen: Seen, waits: Sequence[Any] | None) -> Finding | None:
+    """Why there is nothing to judge: an error instead of a wait, or no number."""
+    last = seen.end.last
+    if last.how == "raised" and last.error["type"] == "OverflowError":
+        return Finding(f"the call {last}", "the power is taken before the cap: it overflows")
+    if last.how != "returned" or waits is None:
+        return Finding(f"the call {last}", "fails where it should return a wait")
+    odd = [w for w in waits if not isinstance(w, int | float) or isinstance(w, bool) or not isfinite(w)]
+    why = f"a wait must be a finite number of seconds, and it was {odd[0]!r}" if odd else ""
+    return Finding(why, "returns no finite number") if why else None
+
+
+def full_jitter(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Every window in the facts of the case: (attempt, base, cap)."""
+    found = _unusable(seen, ())
+    for window, waits in zip(facts["windows"], seen.end.last.value or (), strict=False):
+        found = found or _unusable(seen, waits) or _uneven(waits, *window)
+    return found
+
+
+def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Finding | None:
+    """What is wrong with the draws of one window, or None."""
+    high, low, top = max(waits), min(waits), min(cap, base * 2.0 ** min(attempt, 1000))
+    if low < 0:
+        why = "a wait below zero"
+    elif high == 0:
+        why = "never waits"
+    elif high > cap * SLACK:
+        why = "the cap is ignored"
+    elif high > top * SLACK:
+        why = "waits longer than base * 2**attempt"
+    elif low == high == top:
+        why = "no jitter: all who failed together come back together"
+    elif low == high:
+        why = "the same wait each time: the draw is not from rng"
+    elif distance(waits, 0.0, top) < FARTHEST:
+        return None
+    else:
+        why = _which_part(waits, low / top, high / top)
+    drawn = f"waits from {low:.3g} to {high:.3g} s, not evenly from 0 to {top:g} s"
+    return Finding(f"attempt {attempt}, base {base:g}, cap {cap:g}: {drawn}", why)
+
+
+def _which_part(waits: Sequence[float], low: float, high: float) -> str:
+    """Which part of the window the draws leave out; `low` and `high` as parts of the window."""
+    if low > 0.33:
+        return "equal jitter: only a part of the wait is drawn"
+    if low > 0.05:
+        return "a part of the wait is fixed"
+    if Counter(waits).most_common(1)[0][1] > len(waits) / 20:
+        return "the draw is capped, not the window: many wait for exactly the cap"
+    return "waits less than base * 2**attempt allows" if high < 0.9 else "the waits are not drawn evenly"
+
+
+def keeps_floor(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """A floor may be the least wait, or be added to the wait. Either way what is drawn stays even."""
+    found = _unusable(seen, ())
+    for floor, waits in zip(facts["floors"], seen.end.last.value or (), strict=False):
+        found = found or _unusable(seen, waits) or _off_the_floor(waits, floor, facts["top"])
+    return found
+
+
+def _off_the_floor(waits: Sequence[float], floor: float, top: float) -> Finding | None:
+    low, high = min(waits), max(waits)
+    if low * SLACK < floor:
+        capped = low >= top / SLACK
+        why = "the cap beats retry_after" if capped else "comes back sooner than the other side asked for"
+    elif high > (floor + top) * SLACK:
+        why = "waits longer than the floor and the window together"
+    elif floor >= top or _even_above(waits, floor, top):
+        return None
+    else:
+        why = "the jitter is lost where retry_after is given"
+    return Finding(f"retry_after={floor:g}, window 0 to {top:g} s: waits from {low:.3g} to {high:.3g} s", why)
+
+
+def _even_above(waits: Sequence[float], floor: float, top: float) -> bool:
+    """Whether those above the floor are as many as they should be, and even up to `top`, or to `floor + top`."""
+    above = [wait for wait in waits if wait > floor * SLACK]
+    enough = len(above) > len(waits) * (0.85 - floor / top)
+    return enough and any(distance(above, floor, end) < FARTHEST for end in (top, floor + top))
+
+
+def same_seed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    found = _unusable(seen, ())
+    if found:
+        return found
+    first, again, other = seen.end.last.value
+    if first != again:
+        said = "two generators with one seed gave different waits"
+        return Finding(said, "draws from a generator of its own, not from rng")
+    return Finding("two seeds gave the same waits", "rng is not used, or is seeded anew") if first == other else None
+
+
+def spread(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    waits = seen.end.last.value
+    found = _unusable(seen, waits)
+    if found:
+        return found
+    second, most = Counter(int(wait) for wait in waits).most_common(1)[0]
+    if most <= len(waits) / 8:
+        return None
+    said = f"of {len(waits)} tasks that failed together {most} come back in second {second}"
+    return Finding(said, "tasks that failed together come back together")
+
+
+def negative(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    for attempt, ended in seen.end.last.value or []:
+        if "ValueError" not in ended.get("error", {}).get("bases", []):
+            return Finding(f"attempt={attempt} is no ValueError", "a negative attempt is not refused")
+    return _unusable(seen, ())

@@ -1,0 +1,169 @@
+"""What must hold of `deadline`, read off the steps that ran, the seconds they were given, and how the call ended.
+
+The facts of a case hold its plan and what a right answer makes of it: `given` seconds, `done` results.
+
+Not handled here: the runs that show it (see `deadline`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from labkit.checks.common import raised
+from labkit.checks.exercise import Finding, Seen
+
+FROM_THE_START = "the time left is wrong from the start: another clock, another zone or a constant"
+
+
+def _given(seen: Seen) -> list[str]:
+    """What each step that ran was given, in the order in which they ran."""
+    return [note.fault for note in seen.end.notes if note.label.startswith("step ")]
+
+
+def _names(seen: Seen) -> list[str]:
+    return [note.label for note in seen.end.notes if note.label.startswith("step ")]
+
+
+def all_in_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    last, names = seen.end.last, _names(seen)
+    wanted = [f"step {n}" for n in range(1, len(facts["seconds"]) + 1)]
+    if names != wanted:
+        said = f"{len(wanted)} steps in time; run were {', '.join(names) or 'none'}, and the call {last}"
+        none = not names and raised(last, "DeadlineExceeded")
+        return Finding(said, FROM_THE_START if none else _which(names, wanted))
+    if last.how == "returned" and last.value == facts["done"]:
+        return None
+    said = f"every step was in time, and the call {last}, not {facts['done']}"
+    return Finding(said, "the results are not what the steps returned")
+
+
+def _which(names: list[str], wanted: list[str]) -> str:
+    if not names:
+        return "runs nothing"
+    if sorted(set(names)) != names:
+        return "runs steps twice or in another order"
+    return "leaves steps out"
+
+
+def seconds_left(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    given, wanted = _given(seen), [f"{left}" for left in facts["given"]]
+    n = next((n for n, (got, want) in enumerate(zip(given, wanted, strict=False)) if got != want), None)
+    if n is None:
+        return None
+    said = f"step {n + 1} was given {given[n]}, and {wanted[n]} s remained"
+    if not re.fullmatch(r"-?[0-9.]+(e[+-][0-9]+)?|-?inf|nan", given[n]):
+        return Finding(said, "a step is given no number of seconds")
+    if n == 0:
+        shared = f"{facts['left'] / len(facts['seconds']):g}" == given[0]
+        return Finding(said, "shares the time among the steps" if shared else FROM_THE_START)
+    whole = given[n] == given[0]
+    return Finding(said, "every step gets the whole time" if whole else "a step is not given the seconds that remain")
+
+
+def tested_before(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """No step begins when nothing remains."""
+    names, allowed = _names(seen), len(facts["given"])
+    if len(names) <= allowed:
+        return None
+    if facts["left"] == sum(facts["seconds"][:allowed]):
+        said = f"nothing remained, and {names[allowed]} was run"
+        return Finding(said, "takes no time left for time left: `<` where `<=` belongs")
+    said = f"the deadline had passed, and {names[allowed]} was run"
+    return Finding(said, "does not test the deadline before each step")
+
+
+def exceeded(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """What the caller hears when the time is up."""
+    last, done = seen.end.last, facts["done"]
+    if last.how != "raised":
+        return Finding(f"the deadline was exceeded, and the call {last}", _not_raised(seen, facts))
+    if not raised(last, "DeadlineExceeded"):
+        return Finding(f"the deadline was exceeded, and the call {last}", "raises something else than DeadlineExceeded")
+    completed = last.error["data"].get("completed", [])
+    if completed == done:
+        return None
+    late = isinstance(completed, list) and len(completed) > len(done)
+    why = "a result that came too late is in `completed`" if late else "`completed` is not what was done in time"
+    return Finding(f"in time were {done}, and `completed` says {completed}", why)
+
+
+def _not_raised(seen: Seen, facts: dict[str, Any]) -> str:
+    if seen.end.last.value == facts["done"]:
+        return "returns what it has as if all were done"
+    if seen.case.startswith("late"):
+        return "does not test the deadline after a step: a late last step counts"
+    return "does not raise when the time is up"
+
+
+def exactly(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    last = seen.end.last
+    if last.how == "returned" and last.value == facts["done"]:
+        return None
+    said = f"the last step ended exactly at the deadline, and the call {last}"
+    return Finding(said, "exactly at the deadline is in time: `>=` where `>` belongs")
+
+
+def no_steps(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    last = seen.end.last
+    if last.how == "returned" and last.value == []:
+        return None
+    return Finding(f"there were no steps, and the call {last}", "no steps is no []")
+
+
+def own_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Step 2 raised an error of its own; in the case `late_error` it did so after the deadline."""
+    last, names, wanted = seen.end.last, _names(seen), _injected(seen)
+    if not wanted:
+        return None
+    if names.count("step 2") > 1:
+        return Finding(f"step 2 raised {wanted} and was run again", "retries a step")
+    if "step 3" in names:
+        return Finding(f"step 2 raised {wanted}, and step 3 was run", "goes on after a step has failed")
+    if seen.case == "late_error" and raised(last, "DeadlineExceeded"):
+        return None
+    if raised(last, wanted) and "injected" in last.error["message"]:
+        return None
+    return Finding(f"step 2 raised {wanted}, and the call {last}", "a step's own error does not come through")
+
+
+def _injected(seen: Seen) -> str:
+    """The error that step 2 raised, by its name."""
+    if seen.case == "own_deadline":
+        return "DeadlineExceeded"
+    return next((call.fault[6:-1] for call in seen.end.calls if call.fault.startswith("error(")), "")
+
+
+def stepped(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """The wall clock was stepped under way: nothing may differ from the run without."""
+    found = all_in_time(seen, facts) or seconds_left(seen, facts)
+    return _by_the_wall_clock(found, "stepped")
+
+
+def stepped_late(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """The same where a step is late: the step back gives no time."""
+    return _by_the_wall_clock(exceeded(seen, facts), "stepped back")
+
+
+def _by_the_wall_clock(found: Finding | None, how: str) -> Finding | None:
+    if found is None:
+        return None
+    return Finding(f"the wall clock was {how} during the run: {found.message}", "measures with the wall clock")
+
+
+def leaves_alone(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    if any(note.label == "steps" and note.fault == "changed" for note in seen.end.notes):
+        return Finding("the list of steps that was given is another one afterwards", "changes the caller's list")
+    wanted = sum(facts["seconds"][: len(_names(seen))])
+    if seen.end.seconds != wanted:
+        said = f"the steps took {wanted} s, and the call {seen.end.seconds:g} s"
+        return Finding(said, "waits although nobody asked it to")
+    return None
+
+
+def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    one = {"value": ["step 1 done", "step 2 done"]}
+    if seen.end.last.how == "returned" and seen.end.last.value == [one, one]:
+        return None
+    said = f"run twice in one process: the calls {seen.end.last}"
+    return Finding(said, "keeps results or times from one run to the next")

@@ -1,0 +1,214 @@
+"""The stage: exactly one actor moves, sleepers wake when nobody else can move, and nothing ever hangs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from labkit.database import is_busy, write_transaction
+from labkit.faults import End, Process, Scenario, Schedule, every_process_ends, open_world
+from labkit.faults.baton import Actor, Baton
+from labkit.faults.runner import Runner
+from labkit.faults.world import World
+
+KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+Body = Callable[[Process], Any]
+
+
+@pytest.fixture(params=KINDS)
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """A world in which actors can meet."""
+    with open_world(request.param) as opened:
+        yield opened
+
+
+def two_rows(process: Process) -> None:
+    with process.engine.begin() as connection:
+        connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('a', '0'), ('b', '0')"))
+
+
+def end(world: World, bodies: tuple[Body, ...], order: str = "") -> End:
+    runner = Runner(Scenario("actors", bodies, setup=two_rows), world)
+    return runner.run(Schedule.parse("none" + (f";order={order}" if order else "")))[0]
+
+
+def update(row: str) -> str:
+    return f"UPDATE tasks SET user_input = user_input || '+' WHERE id = '{row}'"
+
+
+def test_three_sleepers_sleep_at_the_same_time(world: World) -> None:
+    """Ten minutes each take ten minutes in all, and no real ones; who wakes first is who slept least."""
+    woke: list[tuple[float, str]] = []
+
+    def sleeper(seconds: float, times: int) -> Body:
+        def body(process: Process) -> None:
+            for _ in range(times):
+                process.clock.sleep(seconds)
+                woke.append((process.clock.monotonic() - 1.0, process.name))
+
+        return body
+
+    over = end(world, (sleeper(300, 2), sleeper(100, 6), sleeper(600, 1)))
+    assert over.seconds == 600.0
+    assert sorted(woke, key=lambda at: at[0]) == woke
+    assert [at for at, name in woke if name == "p2"] == [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
+
+
+def test_an_order_is_followed_to_the_call(world: World) -> None:
+    """`1x2.2x3` lets the first actor move twice, then the second three times."""
+
+    def body(process: Process) -> None:
+        for _ in range(3):
+            process.cloud.charge(process.name)
+
+    assert ["p1", "p2", "p2", "p1", "p1", "p2"] == [
+        call.process for call in end(world, (body, body), "1x2.2x3.1x3").calls
+    ]
+
+
+def test_a_writer_waits_for_a_writer(world: World) -> None:
+    """The second blocks until the first has committed, and both get through."""
+
+    def body(process: Process) -> None:
+        with write_transaction(process.engine) as connection:
+            connection.execute(text(update("a")))
+            process.clock.sleep(1)
+
+    over = end(world, (body, body), "1x3.2x9")
+    assert ["returned", "returned"] == [o.how for o in over.outcomes]
+    assert over.tasks["a"]["user_input"] == "0++"
+    assert over.deadlock == ""
+
+
+def test_on_sqlite_a_reader_that_wants_to_write_is_refused_at_once() -> None:
+    """Where SQLite itself would not wait, nobody waits."""
+
+    def body(process: Process) -> str:
+        with process.engine.begin() as connection:
+            connection.execute(text("SELECT * FROM tasks")).all()
+            try:
+                connection.execute(text(update("a")))
+            except OperationalError as error:
+                return "refused" if is_busy(error) else "?"
+        return "wrote"
+
+    with open_world("sqlite") as world:
+        over = end(world, (body, body), "1x4.2x9")
+    assert ["wrote", "refused"] == [o.value for o in over.outcomes]
+    assert over.seconds == 0.0
+
+
+def test_on_sqlite_a_waiter_gives_up_after_the_busy_time() -> None:
+    """Five virtual seconds, then the driver's own error."""
+
+    def holder(process: Process) -> None:
+        with write_transaction(process.engine):
+            process.clock.sleep(60)
+
+    def waiter(process: Process) -> float:
+        with suppress(OperationalError), write_transaction(process.engine):
+            return -1.0
+        return process.clock.monotonic() - 1.0
+
+    with open_world("sqlite") as world:
+        over = end(world, (holder, waiter), "1x2.2x9")
+    assert over.outcomes[1].value == 5.0
+    assert over.seconds == 60.0
+
+
+def crosswise(process: Process) -> str:
+    first, second = ("a", "b") if process.name == "p1" else ("b", "a")
+    try:
+        with process.engine.begin() as connection:
+            connection.execute(text(update(first)))
+            connection.execute(text(update(second)))
+    except DBAPIError as error:
+        return f"{type(error.orig).__name__}, busy: {is_busy(error)}"
+    return "both"
+
+
+@pytest.mark.postgres
+def test_a_deadlock_on_postgresql_is_told_with_both_names() -> None:
+    """It is found without waiting for the server, one is refused as the server would refuse it, the other gets through."""
+    with open_world("postgres") as world:
+        runner = Runner(Scenario("crosswise", (crosswise, crosswise), setup=two_rows), world)
+        for _ in range(3):
+            over, _ = runner.run(Schedule.parse("none;order=1x2.2x2.1x9"))
+            assert over.deadlock == "p1 and p2 wait for each other"
+            assert sorted(o.value for o in over.outcomes) == ["DeadlockDetected, busy: True", "both"]
+            assert "p1 and p2" in str(every_process_ends(over))
+
+
+@pytest.mark.postgres
+def test_a_process_that_dies_lets_the_waiter_go() -> None:
+    """The lock of a dead process is gone, so whoever waited for it goes on."""
+    with open_world("postgres") as world:
+
+        def holder(process: Process) -> None:
+            with process.engine.begin() as connection:
+                connection.execute(text(update("a")))
+                process.clock.sleep(1)
+
+        runner = Runner(Scenario("dies", (holder, holder), setup=two_rows, recover=lambda process: None), world)
+        over, _ = runner.run(Schedule.parse("p1@clock1.before+crash;order=1x2.2x2.1x9"))
+    assert ["crashed", "returned", "returned"] == [o.how for o in over.outcomes]
+    assert over.tasks["a"]["user_input"] == "0+"
+
+
+@pytest.mark.postgres
+def test_an_advisory_lock_dies_with_its_process() -> None:
+    """Nothing of a dead session stays on the parked connection."""
+    lock = "SELECT pg_try_advisory_lock(1)"
+
+    def body(process: Process) -> Any:
+        with process.engine.connect() as connection:
+            got = connection.execute(text(lock)).scalar()
+            connection.execute(text("SET statement_timeout = 17"))
+            connection.execute(text("CREATE TEMP TABLE mine (a int)"))
+            connection.commit()
+            process.clock.sleep(1)
+        return got
+
+    with open_world("postgres") as world:
+        runner = Runner(Scenario("advisory", body), world)
+        over, _ = runner.run(Schedule.parse("p1@clock1.before+crash,p2@clock1.before+crash"))
+    assert ["crashed", "crashed", "returned"] == [o.how for o in over.outcomes]
+    assert over.last.value is True
+
+
+def test_code_that_never_comes_back_does_not_hold_the_others_up(world: World) -> None:
+    """A stubborn actor is left behind, and the other one ends."""
+
+    def stubborn(process: Process) -> None:
+        while True:
+            with suppress(BaseException):
+                process.cloud.charge("ann", key="k")
+
+    runner = Runner(Scenario("stubborn", (stubborn, crosswise), setup=two_rows, recover=lambda process: None), world)
+    over, _ = runner.run(Schedule.parse("p1@2.before+crash"))
+    assert ["crashed", "returned", "returned"] == [o.how for o in over.outcomes]
+
+
+def test_an_error_of_our_own_is_not_swallowed() -> None:
+    """A bug of the simulator comes out as it is; it is not an outcome of somebody's process."""
+
+    def broken(actor: Actor) -> None:
+        raise ZeroDivisionError
+
+    with World() as world:
+        stage = Baton(world.clock)
+        stage.add(broken)
+        with pytest.raises(ZeroDivisionError):
+            stage.run()
+        for _ in range(3):  # and the thread is still good for the next job
+            done: list[int] = []
+            stage = Baton(world.clock)
+            stage.add(lambda actor: done.append(threading.get_ident()))  # noqa: B023
+            stage.run()
+            assert len(done) == 1

@@ -1,0 +1,186 @@
+"""Real processes, quickly, and nothing of them is left over."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from labkit.clock import SystemClock
+from labkit.faults import nursery as nurseries
+from labkit.faults.nursery import CAN_FORK, SIGKILL, Child, Nursery, NurseryDied
+
+JOBS = "tests.faults.nursery_jobs"
+needs_fork = pytest.mark.skipif(not CAN_FORK, reason="this system has no fork")
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def nursery(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nursery]:
+    """A nursery that forks, and one on a system without fork."""
+    if request.param == "spawn":
+        monkeypatch.setattr(nurseries, "CAN_FORK", False)
+    elif not CAN_FORK:
+        pytest.skip("this system has no fork")
+    made = Nursery([JOBS])
+    yield made
+    made.close()
+
+
+def told(child: Child) -> list[dict[str, Any]]:
+    return list(child.reports(30, 60))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether it becomes true within ten seconds: for what other processes do in their own time."""
+    clock = SystemClock()
+    give_up = clock.monotonic() + 10
+    while not condition() and clock.monotonic() < give_up:
+        clock.sleep(0.01)
+    return condition()
+
+
+def gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_job_reports_and_ends(nursery: Nursery) -> None:
+    """Its arguments arrive, what it prints goes nowhere, its exit is told."""
+    child = nursery.start(f"{JOBS}:echo", word="é", number=3)
+    (answer,) = told(child)
+    assert ("é", 3, child.pid) == (answer["word"], answer["number"], answer["pid"])
+    assert answer["pid"] != os.getpid()
+    assert child.wait() == child.wait() == 0
+
+
+def test_a_long_report_arrives_whole(nursery: Nursery) -> None:
+    """More than a pipe holds, in lines."""
+    child = nursery.start(f"{JOBS}:many", times=50, size=20_000)
+    answers = told(child)
+    assert list(range(50)) == [answer["number"] for answer in answers]
+    assert {20_000} == {len(answer["text"]) for answer in answers}
+    assert child.wait() == 0
+
+
+def test_what_was_reported_before_a_sigkill_is_there(nursery: Nursery) -> None:
+    """The parent survives its child, and the next job runs."""
+    for _ in range(3):
+        child = nursery.start(f"{JOBS}:die")
+        assert [{"last": "words"}] == told(child)
+        assert child.wait() == -SIGKILL
+    assert told(nursery.start(f"{JOBS}:echo"))
+
+
+def test_a_job_that_fails_says_why(nursery: Nursery) -> None:
+    """The traceback is the last report."""
+    child = nursery.start(f"{JOBS}:fail")
+    assert "ValueError: a reason" in told(child)[-1]["failed"]
+    assert child.wait() == 1
+    assert nursery.start("no.such.module:job").wait() == 1
+    assert nursery.start(f"{JOBS}:leave").wait() == 1
+
+
+def test_a_silent_job_can_be_given_up_and_killed(nursery: Nursery) -> None:
+    """With whatever it had started."""
+    child = nursery.start(f"{JOBS}:wait_for_ever", with_child=True)
+    with pytest.raises(TimeoutError):
+        for answer in child.reports(30 if nursery.start else 0, 3):
+            pids = [answer["pid"], answer["child"]]
+    child.kill()
+    assert child.wait() == -SIGKILL
+    child.kill()  # a second time is fine
+    assert all(eventually(lambda pid=pid: gone(pid)) for pid in pids)  # type: ignore[misc]
+
+
+def test_nothing_is_left_over(nursery: Nursery) -> None:
+    """No zombie, no descriptor, no thread, after many jobs."""
+    told(nursery.start(f"{JOBS}:echo"))
+    gc.collect()
+    me = psutil.Process()
+    before = (me.num_fds(), me.num_threads())
+    children = [nursery.start(f"{JOBS}:{job}") for job in ("die", "echo", "fail") * 3]
+    for child in children:
+        told(child)
+        child.wait()
+    assert before == (me.num_fds(), me.num_threads())
+    below = [process for one in me.children() for process in [one, *one.children(recursive=True)]]
+    assert [] == [process for process in below if process.status() == psutil.STATUS_ZOMBIE]
+    assert {child.pid for child in children}.isdisjoint(process.pid for process in below)
+
+
+@needs_fork
+def test_a_child_inherits_nothing_that_is_open() -> None:
+    """Only its standard files and its pipe, however many siblings are alive."""
+    nursery = Nursery([JOBS])
+    try:
+        siblings = [nursery.start(f"{JOBS}:wait_for_ever") for _ in range(3)]
+        (answer,) = told(nursery.start(f"{JOBS}:open_files"))
+        for child in siblings:
+            child.kill()
+            child.wait()
+    finally:
+        nursery.close()
+    assert len(answer["open"]) <= 8, answer
+
+
+@needs_fork
+def test_two_nurseries_at_once() -> None:
+    """Each has a parent of its own, and their children do not meet."""
+    first, second = Nursery([JOBS]), Nursery([JOBS])
+    try:
+        one, other = first.start(f"{JOBS}:echo"), second.start(f"{JOBS}:wait_for_ever")
+        (answer,) = told(one)
+        assert answer["threads"] == 1
+        assert next(other.reports(30, 30))["pid"] == other.pid
+        first.close()
+        assert not gone(other.pid)
+    finally:
+        first.close()
+        second.close()
+    assert eventually(lambda: gone(other.pid))
+
+
+@needs_fork
+def test_a_nursery_leaves_with_its_caller_and_takes_its_children() -> None:
+    """The caller is killed: the parent, its child and the child's child are gone."""
+    outer = Nursery([JOBS])
+    try:
+        caller = outer.start(f"{JOBS}:nursery_in_a_child")
+        answer = next(caller.reports(30, 30))
+        os.kill(caller.pid, signal.SIGKILL)
+        assert caller.wait() == -SIGKILL
+        assert all(eventually(lambda pid=pid: gone(pid)) for pid in answer.values())  # type: ignore[misc]
+    finally:
+        outer.close()
+
+
+@needs_fork
+def test_a_killed_parent_is_replaced() -> None:
+    """Who kills the warm parent gets an error once at most, and a new one then."""
+    nursery = Nursery([JOBS])
+    try:
+        child = nursery.start(f"{JOBS}:wait_for_ever")
+        next(child.reports(30, 30))
+        assert nursery._parent is not None
+        nursery._parent.kill()
+        nursery._parent.wait()
+        with pytest.raises(NurseryDied):
+            child.wait()
+        child.kill()
+        assert told(nursery.start(f"{JOBS}:echo"))
+    finally:
+        nursery.close()
+
+
+def test_a_child_finds_the_modules_that_we_find(
+    nursery: Nursery, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is on our path is on a child's."""
+    (tmp_path / "only_here.py").write_text("def job(report):\n    report({'found': True})\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    assert [{"found": True}] == told(nursery.start("only_here:job"))

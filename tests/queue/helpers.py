@@ -1,0 +1,45 @@
+"""What the tests of the queue share: looking at a task's end, and heartbeats that hang on a virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from labkit.clock import VirtualClock
+from labkit.queue import Lease, TaskQueue
+from labkit.task import Task
+
+
+def taken(queue: TaskQueue, worker: str = "w1") -> Lease:
+    """Claim something that must be there."""
+    task = queue.claim(worker)
+    assert task is not None
+    return Lease.of(task)
+
+
+def ends(queue: TaskQueue, task_id: str) -> list[tuple[str, str]]:
+    """The terminal events of a task over all its runs, as (status, message)."""
+    return [(update.status, update.message) for _, update in queue.progress.history(task_id) if update.terminal]
+
+
+def without_times(task: Task) -> dict[str, object]:
+    return {name: value for name, value in vars(task).items() if not name.endswith("_at")}
+
+
+class Ticks:
+    """An `Every` on a virtual clock: no threads, each beat happens when the clock passes its instant."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock, self.acts = clock, list[tuple[float, Callable[[], object], list[float]]]()
+        self.frozen = False
+        clock.moved = self._moved
+
+    def __call__(self, seconds: float, act: Callable[[], object]) -> Callable[[], object]:
+        entry = (seconds, act, [self.clock.elapsed])
+        self.acts.append(entry)
+        return lambda: self.acts.remove(entry)
+
+    def _moved(self) -> None:
+        for seconds, act, last in list(self.acts):
+            while not self.frozen and self.clock.elapsed - last[0] >= seconds:
+                last[0] += seconds
+                act()
