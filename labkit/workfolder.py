@@ -187,8 +187,8 @@ def _trust(data: bytes) -> None:
     except ImportError:  # no Jupyter here: nobody looks at the pictures
         return
     try:
-        NotebookNotary().sign(nbformat.reads(data.decode(), as_version=4))
-    except (ValueError, OSError, nbformat.ValidationError):  # no notebook, or no place for signatures
+        NotebookNotary().sign(nbformat.from_dict(json.loads(data)))
+    except (ValueError, TypeError, OSError):  # no notebook, or no place for signatures
         return
 
 

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine
 
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
 from labkit.postgres import fresh_database
 from labkit.tables import create_tables, metadata
+
+# the same examples in every run, on a machine of any speed; said here since Hypothesis would load a profile of its own where CI is set
+settings.register_profile("labkit", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("labkit")
 
 
 @pytest.fixture

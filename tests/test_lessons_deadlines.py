@@ -90,3 +90,9 @@ def test_equal_traces_give_equal_pictures():
     one, two = (clocks(run_once(run(deadlines.by_the_wall_clock), BACK)) for _ in range(2))
     assert one._repr_html_() == two._repr_html_()
     assert "<b>" not in clocks(run_once(run(deadlines.in_time)), title="<b>")._repr_html_()
+
+
+def test_a_step_that_ends_on_the_dot_is_in_time():
+    """One second later it is not, and its result does not count."""
+    assert deadlines.on_the_dot(120) == "in time: ['60 s', '120 s', '120 s']"
+    assert deadlines.on_the_dot(121) == "too late; done by then: ['60 s', '120 s']"

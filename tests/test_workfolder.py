@@ -189,3 +189,18 @@ def test_no_edit_is_ever_lost(tmp_path_factory, steps):
                 (place.work / ".labkit" / "copied.json").unlink(missing_ok=True)
             if mine is not None:
                 assert place.read(RETRY) == mine
+
+
+def test_stored_pictures_are_trusted(place, monkeypatch, tmp_path):
+    """A copied lesson is signed, so that JupyterLab shows its stored pictures before anything was run; one that was edited is not."""
+    nbformat = pytest.importorskip("nbformat")
+    from nbformat.sign import NotebookNotary
+
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    lesson = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1", id="one")])
+    place.original(LESSON, nbformat.writes(lesson))
+    workfolder.fill(place.work)
+    assert NotebookNotary().check_signature(nbformat.reads(place.read(LESSON), as_version=4))
+    edited = nbformat.reads(place.read(LESSON), as_version=4)
+    edited.cells[0].source = "2"
+    assert not NotebookNotary().check_signature(edited)

@@ -129,6 +129,7 @@ EXERCISE = Exercise(
     difficulty=2,
     points=8,
     signatures={NAME: ("steps", "deadline", "clock")},
+    shown=("in_time:none", "late_in_the_middle:none"),
     cases=(
         _case("in_time", plan(60, 10, 20, 5)),
         _case("tuple", plan(45, 10, 20, 5), kind=tuple),

@@ -3,23 +3,21 @@
 It judges nothing. Every end goes out as one line of plain data; before each case the host says which it begins, so that whoever listens knows where a silent
 child got stuck. What the answer prints is kept up to a limit and changes no verdict.
 
-Not handled here: listening (see `run`), and judging (see `judge`).
+Not handled here: the limits (see `limits`), listening (see `run`), and judging (see `judge`).
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from labkit.checks import imports, registry
 from labkit.checks.answer import Forbidden, load
 from labkit.checks.exercise import Answer, Case, Exercise
+from labkit.checks.limits import MOST_OUTPUT, Capped, limit_resources, quiet
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.nursery import Report
@@ -30,75 +28,8 @@ from labkit.faults.search import search_runs
 from labkit.faults.sweep import Closure, sweep_runs
 from labkit.faults.world import Photograph, World
 
-MOST_OUTPUT = 10_000  # characters that an answer may print before we stop listening
 MOST_REPORTED = 2_000_000  # characters of one run's end
-MEMORY = 2 << 30  # bytes
-CPU = 120  # seconds
-FILE = 256 << 20  # bytes
 MOST_RUNS = 600  # in one sweep of one case
-STARTS = frozenset(
-    {
-        "os.fork",
-        "os.forkpty",
-        "os.exec",
-        "os.posix_spawn",
-        "os.spawn",
-        "os.system",
-        "os.startfile",
-        "pty.spawn",
-        "subprocess.Popen",
-    }
-)
-
-
-class Capped(io.TextIOBase):
-    """Keeps the first characters that are written to it."""
-
-    def __init__(self, most: int) -> None:
-        self._left, self._parts = most, list[str]()
-
-    def write(self, text: str, /) -> int:
-        if self._left > 0:
-            self._parts.append(text[: self._left])
-            self._left -= len(text)
-        return len(text)
-
-    def getvalue(self) -> str:
-        return "".join(self._parts) + ("\n... (more was printed)" if self._left < 0 else "")
-
-
-def limit_resources() -> None:
-    """Keep a wild answer from taking the machine with it, where the platform can."""
-    sys.addaudithook(_no_processes)
-    try:
-        import resource
-    except ImportError:  # the wall clock of whoever listens is the limit then
-        return
-    limits = (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU),
-        (resource.RLIMIT_FSIZE, FILE),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for kind, most in limits:
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _no_processes(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: an answer starts no process and kills none but its own. It cannot be taken off again."""
-    if event in STARTS or (event in ("os.kill", "os.killpg") and arguments[0] != os.getpid()):
-        raise PermissionError(f"an answer may not use {event}")
-
-
-@contextmanager
-def quiet(output: Capped) -> Iterator[None]:
-    before = sys.stdout, sys.stderr
-    sys.stdout = sys.stderr = output
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 class Worlds:
@@ -156,6 +87,7 @@ def _begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
     limit_resources()
+    imports.refused.clear()
     try:
         answer = load(source, asked)
     except (Forbidden, UsageError) as error:

@@ -11,7 +11,8 @@ from typing import Any
 
 from labkit.checks.common import same_task
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
-from labkit.checks.stored_task import Story, races, shared_cases, work_properties
+from labkit.checks.stored_task import Story, races, shared_cases
+from labkit.checks.stored_task_rules import work_properties
 from labkit.faults.process import Process
 
 NAME = "execute_task_if_not_done"

@@ -40,7 +40,7 @@ PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "a
 MODULE = re.compile(r"labkit(?:\.\w+)+")
 PACKAGE = Path(__file__).resolve().parents[1]
 
-refused: list[str] = []  # in this process, in order
+refused: list[str] = []  # while answers ran in this process, in order
 
 
 class Forbidden(LabkitError):
@@ -88,8 +88,16 @@ def refuse(module: str, name: str = "") -> None:
 
 
 def _no(why: str) -> None:
-    refused.append(why)
     raise Forbidden(why)
+
+
+def _remember(module: str, name: str = "") -> None:
+    """`refuse`, for an answer that runs: what is refused is remembered."""
+    try:
+        refuse(module, name)
+    except Forbidden as error:
+        refused.append(str(error))
+        raise
 
 
 class View(ModuleType):
@@ -102,7 +110,7 @@ class View(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        refuse(self.__name__, name)
+        _remember(self.__name__, name)
         value = getattr(sys.modules[self.__name__], name)
         return View(value.__name__) if isinstance(value, ModuleType) else value
 
@@ -110,14 +118,14 @@ class View(ModuleType):
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
     """`__import__` for an answer. Only what the answer itself asks for is looked at: modules that it imports import what they like."""
     for wanted in fromlist or ("",):
-        refuse("." * level + name, wanted)
+        _remember("." * level + name, wanted)
     found = __import__(name, globals, locals, fromlist, level)
     return View(found.__name__) if found.__name__ in HOMES else IMPORTLIB if found is importlib else found
 
 
 def _import_module(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module` for an answer."""
-    refuse(name)
+    _remember(name)
     found = importlib.import_module(name, package)
     return View(found.__name__) if found.__name__ in HOMES else found
 

@@ -7,6 +7,7 @@ Not handled here: the same in plain text (see `words`), and the drawing (see `fa
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from labkit.checks import words
@@ -80,20 +81,21 @@ def _broken(one: Judged, drawing: str = "") -> str:
     """What was asked, what happened, why that usually happens, its picture, and how to see it again."""
     told = [("asked", one.claim), ("what happened", one.message), ("likely cause", one.diagnosis)]
     rows = "".join(
-        element("div", f"{element('span', f'{name}:', cls='lk-aside')} {escape(text)}") for name, text in told if text
+        element("div", f"{element('span', f'{name}:', cls='lk-aside')} {_prose(text)}") for name, text in told if text
     )
-    again = escape(f"labkit replay '{one.token}'") if one.token else ""
-    again = (
-        element("div", f"{element('span', 'again in a terminal: ', cls='lk-aside')}{again}", cls="lk-say")
-        if again
-        else ""
-    )
+    how = element("span", "again in a terminal: ", cls="lk-aside") + escape(f"labkit replay '{one.token}'")
+    again = element("div", how, cls="lk-say") if one.token else ""
     name = element("b", escape(one.name))
     return element("div", f"{_sign(*SIGNS[BROKEN])}{name}{rows}{drawing}{again}", cls="lk-one")
 
 
 def _line(one: Judged, sign: str, cls: str, said: str) -> str:
-    return element("div", f"{_sign(sign, cls)}{element('b', escape(one.name))}: {escape(said)}", cls="lk-one")
+    return element("div", f"{_sign(sign, cls)}{element('b', escape(one.name))}: {_prose(said)}", cls="lk-one")
+
+
+def _prose(text: str) -> str:
+    """Escaped, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _sign(sign: str, cls: str) -> str:

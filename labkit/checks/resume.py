@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
-from labkit.checks.stored_task import Story, crashed, races, shared_cases, work_properties
+from labkit.checks.stored_task import Story, races, shared_cases
+from labkit.checks.stored_task_rules import crashed, work_properties
 
 NAME = "resume_task"
 SWEPT = ("pending", "running", "waiting", "failed")
-ENDED = (*SWEPT, "running_postgres", "waiting_postgres", "falsy_result")
+ENDED = (*SWEPT, "pending_undisturbed", "running_undisturbed", "waiting_undisturbed", "falsy_result")
 
 pending = Story()
 running = Story(
@@ -37,14 +38,13 @@ def _error_cleared(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def _cases() -> tuple[Case, ...]:
     return (
-        pending.case("pending", NAME, engine="sweep"),
+        pending.case("pending", NAME, engine="sweep", faults=("crash",), databases=("sqlite",)),
         running.case("running", NAME, engine="sweep", faults=("crash",), databases=("sqlite",)),
         waiting.case("waiting", NAME, engine="sweep", faults=("crash",), databases=("sqlite",)),
-        running.case(
-            "running_postgres", NAME, databases=("postgres",)
-        ),  # its crash points are those of `pending` after the first save
-        waiting.case("waiting_postgres", NAME, databases=("postgres",)),
-        failed.case("failed", NAME, engine="sweep"),
+        failed.case("failed", NAME, engine="sweep"),  # passes through pending and running, with their crash points
+        pending.case("pending_undisturbed", NAME, databases=("postgres",)),
+        running.case("running_undisturbed", NAME, databases=("postgres",)),
+        waiting.case("waiting_undisturbed", NAME, databases=("postgres",)),
         *shared_cases(NAME),
         *races(running, NAME),
     )
@@ -59,6 +59,7 @@ EXERCISE = Exercise(
     difficulty=2,
     points=10,
     signatures={NAME: ("store", "task_id", "work")},
+    shown=("running_undisturbed:none", "failed:p1@cloud1.after+crash"),
     cases=_cases(),
     properties=(
         *work_properties(SWEPT, ENDED),

@@ -126,6 +126,7 @@ EXERCISE = Exercise(
     difficulty=1,
     points=8,
     signatures={NAME: ("fn", "max_attempts", "clock")},
+    shown=tuple(f"four_attempts:{faults}" for faults in ("none", _errors("", ""), _errors("", "", "", ""))),
     cases=(
         _case("four_attempts", 4, "none", *(_errors(*[""] * n) for n in (1, 4, 2, 3))),
         _case("a_single_attempt", 1, "none", _errors("")),

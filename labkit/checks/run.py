@@ -1,7 +1,8 @@
 """From an answer to a report: start the host in a child, listen, judge.
 
 The child comes from a warm parent, so a check costs no start of Python. It is listened to with limits of real time: one
-that does not finish loading is unusable, one that falls silent in a case never ends. PostgreSQL databases are made and dropped on this side, so a killed child leaves none behind.
+that does not finish loading is unusable, one that falls silent in a case never ends. PostgreSQL databases are
+made and dropped on this side, so a killed child leaves none behind.
 
 Not handled here: printing (see `command` and `lab`).
 """
@@ -51,10 +52,11 @@ class _Listening:
 
 @dataclass(frozen=True)
 class Patience:
-    """Real seconds that we wait: `stall` for the next word, `total` for all of one database."""
+    """How long we listen: real seconds, `stall` for the next word, `total` for all of one database."""
 
     stall: float = 5.0
     total: float = 60.0
+    for_more: bool = True  # False: the first broken property is enough
 
 
 def run_check(
@@ -146,7 +148,7 @@ def listen(
     try:
         for said in child.reports(patience.stall, patience.total):
             _take(heard, said)
-            if heard.finished:
+            if heard.finished or (heard.jury.broken and not patience.for_more):
                 break
     except TimeoutError:
         if heard.loaded:

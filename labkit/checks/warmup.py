@@ -7,22 +7,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.common import crash_rule, ends
+from labkit.checks.common import ends
 from labkit.checks.exercise import Answer, Case, Exercise, Finding, Property, Seen
 
-_ = (crash_rule, Answer)
+STEPS = (("t1", "container"), ("t1", "route"), ("t2", "container"), ("t12", "route"))
 
 
 def _build(answer: Answer) -> list[Any]:
-    return [lambda process: [answer.fresh()["effect_key"](task, step) for task, step in (("t1", "container"), ("t1", "route"), ("t2", "container"))]]
+    """Ask for each key, and once more in a process that knows nothing of the first."""
+    return [lambda process: [[answer.fresh()["effect_key"](*step) for step in STEPS] for _ in range(2)]]
 
 
 def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    keys = seen.end.last.value
-    if seen.end.last.how != "returned" or not all(isinstance(key, str) and key for key in keys):
-        return Finding(f"a key must be a text; the call {seen.end.last}", "returns no text")
+    if seen.end.last.how != "returned":
+        return Finding(f"the call {seen.end.last}", "fails on its own")
+    keys, again = seen.end.last.value
+    if not all(isinstance(key, str) and key for key in keys):
+        return Finding(f"a key must be a text; the keys are {keys}", "returns no text")
     if len(set(keys)) < len(keys):
         return Finding(f"two different steps got one key: {keys}", "the key leaves out the task or the step")
+    if keys != again:
+        return Finding("asked again after a restart, the same step got another key", "another key each time: a restart would not know it")
     return None
 
 
@@ -36,6 +41,6 @@ EXERCISE = Exercise(
     points=1,
     signatures={"effect_key": ("task_id", "step")},
     cases=(Case("keys", _build),),
-    properties=(Property("one key for one step", "each step of each task has a key of its own", _distinct), ends()),
+    properties=(Property("one key for one step", "each step of each task has a key of its own, always the same", _distinct), ends()),
     hints=("Put the task and the step into one text.", "An f-string will do.", 'return f"{task_id}:{step}"'),
 )

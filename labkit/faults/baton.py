@@ -45,6 +45,7 @@ class Actor(LockWait):
         self.go = _closed_door()
         self.came_back = threading.Semaphore(0)
         self.backend: int | None = None  # the server process inside which our statement runs right now
+        self.asked = 0  # statements
         self.victim = False
         self.thread = 0
         self.moves = 0
@@ -83,7 +84,7 @@ class Actor(LockWait):
     def inside(self, backend: int, act: Callable[[], Any]) -> Any:
         if self.stage.server is None or self.stage.crowd < 2:
             return act()
-        self.backend = backend
+        self.stage.go_to_server(self, backend)
         try:
             return act()
         finally:
@@ -94,14 +95,15 @@ Choose = Callable[[Sequence[Actor], Actor | None], Actor]
 
 
 class Baton:
-    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next."""
+    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next; whoever gives the baton up asks it."""
 
     def __init__(self, clock: VirtualClock, choose: Choose | None = None, server: Server | None = None) -> None:
         self.clock, self.server = clock, server
         self._choose = choose or _go_on
         self.actors: list[Actor] = []
         self.crowd = 0  # actors that have not ended
-        self._back = _closed_door()
+        self.current: Actor | None = None
+        self._over = _closed_door()
         self._mutex = threading.Lock()
         self.deadlock = ""
         self.failure: BaseException | None = None  # of ours, not of an actor's code
@@ -114,23 +116,15 @@ class Baton:
     def run(self) -> None:
         """Let the actors move until each has ended or can never move again."""
         self.crowd = len(self.actors)
-        for actor in self.actors:
-            cast.start(lambda actor=actor: self._play(actor))  # type: ignore[misc]
-        current: Actor | None = None
-        while True:
-            self._look_at_blocked()
-            ready = [a for a in self.actors if a.state == READY]
-            if ready:
-                current = self._choose(ready, current)
-                current.moves += 1
-                self._move(current)
-            elif not self._wake_somebody():
-                break
+        self._pass_on()
+        if self.server is None:
+            self._over.acquire()
+        else:
+            self._watch_server()
         if self.failure is not None:
             raise self.failure
 
     def _play(self, actor: Actor) -> None:
-        actor.go.acquire()
         actor.thread = threading.get_ident()
         try:
             actor.body(actor)
@@ -141,54 +135,47 @@ class Baton:
         finally:
             self.finish(actor)
 
-    def _move(self, actor: Actor) -> None:
-        """Hand the baton to an actor and wait until it comes back, or until the actor is stuck inside the server."""
-        actor.go.release()
-        if self.server is None:
-            self._back.acquire()
-            return
-        while not self._back.acquire(timeout=LOOK_AGAIN):
-            if self._is_blocked(actor):
-                with self._mutex:
-                    if actor.backend is not None:
-                        actor.state = BLOCKED
-                        return
+    def _pass_on(self, giver: Actor | None = None) -> bool:
+        """Called by whoever holds the baton: give it to the next. True when that is the giver itself."""
+        chosen = self._next()
+        if chosen is None:
+            self._over.release()
+            return False
+        self.current = chosen
+        chosen.moves += 1
+        if chosen is giver:
+            return True
+        if chosen.moves == 1:
+            cast.start(lambda: self._play(chosen))
+        else:
+            chosen.go.release()
+        return False
 
-    def _is_blocked(self, actor: Actor) -> bool:
-        backend = actor.backend
-        return backend is not None and self.server is not None and self.server.blockers(backend)
+    def _next(self) -> Actor | None:
+        while True:
+            self._look_at_blocked()
+            ready = [a for a in self.actors if a.state == READY]
+            if ready:
+                return self._choose(ready, self.current)
+            if not self._wake_somebody():
+                return None
 
     def hand_back(self, actor: Actor, state: str) -> None:
         """Called by the actor that holds the baton: give it up and wait to get it again."""
         actor.state = state
-        self._back.release()
-        actor.go.acquire()
+        if not self._pass_on(actor):
+            actor.go.acquire()
         actor.state = READY
 
     def finish(self, actor: Actor) -> None:
         actor.state = DONE
         self.crowd -= 1
-        self._back.release()
-
-    def back_from_server(self, actor: Actor) -> None:
-        with self._mutex:
-            was_blocked, actor.backend = actor.state == BLOCKED, None
-            if was_blocked:
-                actor.state = READY
-        if was_blocked:
-            actor.came_back.release()
-            actor.go.acquire()
+        self._pass_on()
 
     def unlock(self) -> None:
         for actor in self.actors:
             if actor.state == LOCKED:
                 actor.state = READY
-
-    def _look_at_blocked(self) -> None:
-        """After each move: who waited for a lock inside the server and is free now, comes back before anybody else moves."""
-        for actor in self.actors:
-            while actor.state == BLOCKED and not self._is_blocked(actor):
-                actor.came_back.acquire(timeout=LOOK_AGAIN)
 
     def _wake_somebody(self) -> bool:
         """Nobody is ready: let time pass for a sleeper or a waiter, or call it a deadlock. False when all is over."""
@@ -204,6 +191,45 @@ class Baton:
         self.deadlock = " and ".join(f"p{a.number}" for a in stuck) + " wait for each other"
         self._give_up(stuck[-1])
         return True
+
+    # statements that block inside a server
+
+    def _watch_server(self) -> None:
+        """Take the baton from an actor that is stuck inside the server, and pass it on for it, until all is over."""
+        while not self._over.acquire(timeout=LOOK_AGAIN):
+            actor = self.current
+            if actor is not None and actor.state == READY and self._is_blocked(actor, asked := actor.asked):
+                with self._mutex:
+                    stuck = actor.backend is not None and actor.asked == asked
+                    if stuck:
+                        actor.state = BLOCKED
+                if stuck:
+                    self._pass_on()
+
+    def _is_blocked(self, actor: Actor, asked: int) -> bool:
+        backend = actor.backend
+        return (
+            backend is not None and self.server is not None and self.server.blockers(backend) and actor.asked == asked
+        )
+
+    def go_to_server(self, actor: Actor, backend: int) -> None:
+        actor.asked += 1
+        actor.backend = backend
+
+    def back_from_server(self, actor: Actor) -> None:
+        with self._mutex:
+            was_blocked, actor.backend = actor.state == BLOCKED, None
+            if was_blocked:
+                actor.state = READY
+        if was_blocked:
+            actor.came_back.release()
+            actor.go.acquire()
+
+    def _look_at_blocked(self) -> None:
+        """After each move: who waited for a lock inside the server and is free now, comes back before anybody else moves."""
+        for actor in self.actors:
+            while actor.state == BLOCKED and not self._is_blocked(actor, actor.asked):
+                actor.came_back.acquire(timeout=LOOK_AGAIN)
 
     def _give_up(self, victim: Actor) -> None:
         """Let the server refuse what an actor waits for."""

@@ -8,7 +8,6 @@ Not handled here: waiting for a lock (see `baton`).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -68,7 +67,8 @@ class ProcessPool(Pool):
 
     def of_process(self, connect: Any) -> ProcessPool:
         """A pool of another process with the same listeners."""
-        made = copy.copy(self)
+        made = object.__new__(ProcessPool)  # subtle: `copy.copy` is slow, and this is done for each process
+        made.__dict__.update(self.__dict__)
         made._invoke_creator = connect
         made._free = []
         return made
@@ -109,7 +109,9 @@ def engine_of(kind: str, url: str, connect: Connect, gate: Gate, locks: LockWait
         made.owner = (gate, locks)
         return made
 
-    engine = copy.copy(shared_engine(kind))
+    shared = shared_engine(kind)
+    engine = object.__new__(Engine)
+    engine.__dict__.update(shared.__dict__)
     engine.url = parsed(url)
     pool: Any = engine.pool
     engine.pool = pool.of_process(connect_for_process)

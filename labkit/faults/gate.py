@@ -87,6 +87,7 @@ class Gate:
     ) -> None:
         self.process, self.record, self.clock, self.stage = process, record, clock, stage
         self.faults = {(i.boundary, i.number, i.side): i for i in faults}
+        self._numbers = {i.number for i in faults}
         self.later, self._die = later, die
         self.dead = False
         self.how = ""  # crashed, hung or endless
@@ -118,7 +119,7 @@ class Gate:
         self.counts[boundary] = nth = self.counts.get(boundary, 0) + 1
         if number > MOST_CROSSINGS:
             self.stop("endless")
-        if self.faults:
+        if number in self._numbers or nth in self._numbers:
             return cast(T, self._cross_in_danger(Crossing(number, boundary, nth, label, driver or boundary, act, torn)))
         write, process, clock = self.record.append, self.process, self.clock
         write(("cross", process, clock.elapsed, number, "before", boundary, label, "", ""))

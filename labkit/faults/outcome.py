@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from labkit.faults.trace import UUID
+
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 DEEPEST = 12  # levels of a value, or causes of an error, that are told
 
@@ -68,15 +70,23 @@ def plain(value: Any, depth: int = DEEPEST) -> Any:
 def _text(say: Any, value: Any, most: int) -> str:
     """What `str` or `repr` says of a value, whatever its class does there."""
     try:
-        return ADDRESS.sub("", say(value))[:most]
+        return cut(ADDRESS.sub("", say(value)), most)
     except Exception:
         return f"<{type(value).__name__} that cannot be shown>"
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a text. It ends before a random id rather than inside: half an id would be another text in each run."""
+    if len(text) <= most:
+        return text
+    inside = (match.start() for match in UUID.finditer(text) if match.start() < most < match.end())
+    return text[: next(inside, most)]
 
 
 def _short(value: Any) -> str:
     is_task = isinstance(value, dict) and value.get("type") == "Task"
     text = repr(f"{value.get('id')} {value.get('state')}" if is_task else value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 60 else cut(text, 57) + "..."
 
 
 def forget_frames(error: BaseException) -> None:

@@ -14,6 +14,7 @@ from labkit.faults.picture_fold import Fold
 from labkit.faults.picture_frame import banners, legend
 from labkit.faults.picture_layout import AXIS, GATE, LEAD, NUMBER, Lane, Layout, Spot, lay_out, tag_x
 from labkit.faults.picture_life import life, span
+from labkit.faults.picture_pack import pack
 from labkit.faults.picture_story import Call, Column, Story, read
 from labkit.faults.picture_text import summary, text
 from labkit.faults.picture_words import Word, above, hover, ledger, tags
@@ -22,13 +23,13 @@ from labkit.faults.trace import Trace
 __all__ = ["svg", "text"]
 
 
-SMALLEST = 0.8  # of its size; a page that is narrower than that scrolls
+SMALLEST = 0.85  # of its size; a page that is narrower than that scrolls
 OVER = parts.HALF + NUMBER + 7  # from the line of a lane up to the words above its marks
 
 
 def svg(trace: Trace, *, title: str = "") -> str:
     """The picture of a trace as a fragment of HTML."""
-    story = read(trace)
+    story = pack(read(trace))
     layout = lay_out(story)
     token = element("div", escape(trace.token), cls="lk-token") if trace.token else ""
     head = (element("div", escape(title), cls="lk-title") if title else "") + token

@@ -24,7 +24,10 @@ class Fold:
     @property
     def calls(self) -> Counter[str]:
         """How many calls of each process begin in here."""
-        return Counter(column.process for column in self.columns if column.before)
+        found: Counter[str] = Counter()
+        for column in self.columns:
+            found[column.process] += column.calls
+        return +found
 
     @property
     def effects(self) -> str:

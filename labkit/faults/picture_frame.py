@@ -23,6 +23,8 @@ def legend(story: Story) -> str:
     """The signs that this picture uses, in words."""
     used = dict.fromkeys(column.call.boundary for column in story.columns if column.call)
     entries = [(parts.icon(name, 8, 8), name) for name in used]
+    if any(column.call and column.call.last for column in story.columns):
+        entries.append((parts.transaction(8, 8), "a transaction from BEGIN to its end"))
     entries += _call_signs() if entries else []
     if any(column.death for column in story.columns):
         entries.append((parts.path(parts.CROSS, "lk-dead", 8, 8), "died here"))
@@ -43,4 +45,6 @@ def _call_signs() -> list[tuple[str, str]]:
 
 
 def _small(drawing: str) -> str:
-    return element("svg", drawing, viewBox="0 0 16 16", width=16, height=16, aria_hidden="true")
+    wide = 24 if parts.TRANSACTION in drawing else 16
+    box = f"{8 - wide // 2} 0 {wide} 16"
+    return element("svg", drawing, viewBox=box, width=wide, height=16, aria_hidden="true")

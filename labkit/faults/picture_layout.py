@@ -22,11 +22,13 @@ AXIS = 26.0  # height of the time axis
 AIR = 5.0  # between neighbours
 FAULTY = 32.0  # half a column in which a fault strikes, at least
 NUMBER = 12.0  # height of the number of a call, above its mark
+DROP = 8.0  # half of what an effect takes in a lane that it passes
+MARKS, TIMES = -1, -2  # rows that are no lanes: the marks of all of them, the words on the axis
 
 
 @dataclass(frozen=True)
 class Spot:
-    """The place of one column; `x` is its middle."""
+    """The place of one column in its lane; `x` is its middle."""
 
     item: Column | Fold
     left: float
@@ -65,29 +67,60 @@ def lay_out(story: Story) -> Layout:
     head = max(width(name, 13, bold=True) for name in names) + 26
     ticks = _ticks(items)
     spots: list[Spot] = []
-    x = head
+    places: list[tuple[float, str]] = []
+    taken: dict[int, float] = {}  # how far to the right each row is full
+    free = head
     for index, item in enumerate(items):
-        left, right = _halves(item, story.processes)
-        right = max(right, _tick_width(ticks.get(index)) - left)
-        spots.append(Spot(item, x, x + left, x + left + right))
-        x += left + right
-    edges = [spot.left for spot in spots] + [x]
-    total = x + max(10.0, _tick_width(ticks.get(len(items))))
-    return Layout(spots, lanes, cloud, [(edges[index], label) for index, label in ticks.items()], head, total, height)
+        if index in ticks:  # an instant is a line through all lanes, so nothing may reach across it
+            free = max([free, *taken.values()])
+            places.append((free, ticks[index]))
+            taken[TIMES] = free + _tick_width(ticks[index])
+        needs = _needs(item, story.processes)
+        x = max(max(free, taken.get(row, free)) + left for row, (left, _) in needs.items())
+        taken |= {row: x + right for row, (_, right) in needs.items()}
+        left, right = needs[_row(item, story.processes)]
+        spots.append(Spot(item, x - left, x, x + right))
+    end = max([free, *taken.values()])
+    places += [(end, ticks[len(items)])] if len(items) in ticks else []
+    return Layout(spots, lanes, cloud, places, head, end + max(10.0, _tick_width(ticks.get(len(items)))), height)
 
 
-def _halves(item: Column | Fold, processes: Sequence[str]) -> tuple[float, float]:
-    """Pixels that a column needs to the left and to the right of its middle."""
-    texts = [word.width for process in processes for word in above(item, process)]
-    texts += [word.width for word in ledger(item)]
-    half = max([GATE if isinstance(item, Fold) or item.call else 10.0, *(text / 2 for text in texts)]) + AIR
-    left = right = max(half, FAULTY) if isinstance(item, Column) and item.faults else half
+def _row(item: Column | Fold, processes: Sequence[str]) -> int:
+    """The row of the process that a column belongs to."""
+    return processes.index(item.process) if isinstance(item, Column) and item.process in processes else MARKS
+
+
+def _needs(item: Column | Fold, processes: Sequence[str]) -> dict[int, tuple[float, float]]:
+    """Row -> pixels that a column needs there to the left and to the right of its middle.
+
+    A row is a lane by its place, the cloud behind the last, or `MARKS`: no two marks stand above each other, whatever
+    lanes they are in, so time goes from left to right; words only keep clear of the words of their own lane.
+    """
+    half = (GATE if isinstance(item, Fold) or item.call else 5.0) + AIR
+    if isinstance(item, Column) and item.faults:
+        half = FAULTY
+    needs = {MARKS: (half, half)}
+    for row, process in enumerate(processes):
+        if texts := [word.width for word in above(item, process)]:
+            needs[row] = (max(texts) / 2 + AIR,) * 2
+    if texts := [word.width for word in ledger(item)]:
+        needs[len(processes)] = (max(texts) / 2 + AIR,) * 2
+    if isinstance(item, Fold):
+        widest = (max(side for need in needs.values() for side in need),) * 2
+        return dict.fromkeys([MARKS, *range(len(processes) + 1)], widest)
+    own = _row(item, processes)
+    if item.effect:  # it drops through all the lanes below
+        for row in range(own + 1, len(processes)):
+            needs[row] = _wider(needs.get(row, (0.0, 0.0)), (DROP, DROP))
+    needs[own] = _wider(needs.get(own, (0.0, 0.0)), needs[MARKS])
     for tag in tags(item):
-        if tag.place == "left":
-            left = max(left, AIR + tag.width + AIR)
-        else:
-            right = max(right, tag_x(0.0, tag.place) + tag.width + AIR)
-    return left, right
+        left, right = AIR + tag.width + AIR, tag_x(0.0, tag.place) + tag.width + AIR
+        needs[own] = _wider(needs[own], (left, 0.0) if tag.place == "left" else (0.0, right))
+    return needs
+
+
+def _wider(one: tuple[float, float], two: tuple[float, float]) -> tuple[float, float]:
+    return max(one[0], two[0]), max(one[1], two[1])
 
 
 def tag_x(x: float, place: str) -> float:

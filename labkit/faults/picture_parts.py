@@ -19,6 +19,7 @@ ICONS = {  # drawn in a square of 12 by 12 around (0, 0)
     "file": "M-4.2-5.5H1.2L4.2-2.5V5.5H-4.2ZM1.2-5.5V-2.5H4.2",
     "cloud": "M-3.4 3.8a2.7 2.7 0 0 1-.3-5.4a3.9 3.9 0 0 1 7.4-.3a2.9 2.9 0 0 1 .2 5.7Z",
 }
+TRANSACTION = "M-7.5-8H-10.5V8H-7.5M7.5-8H10.5V8H7.5"  # brackets around an icon
 CROSS = "M-6-6L6 6M-6 6L6-6"
 ASIDE = 3.0  # a fault stands a little outside of its gate
 
@@ -49,6 +50,7 @@ STYLE = BASE_STYLE + "".join(
         rule(".lk .lk-strong", "font-weight:600"),
         rule(".lk .lk-fault", "font-size:12px;font-weight:700;fill@red"),
         rule(".lk .lk-lost", "font-weight:600;fill@red"),
+        rule(".lk .lk-detail", "fill@red"),
         rule(".lk .lk-soft,.lk .lk-key,.lk .lk-small", "fill-opacity:.72"),
         rule(".lk .lk-key,.lk .lk-small", "font-size:10px"),
         rule(".lk .lk-legend", "display:flex;flex-wrap:wrap;gap:2px 16px;font-size:11px;opacity:.85;margin-top:4px"),
@@ -90,8 +92,13 @@ def call(done: Call, x1: float, x2: float, y: float) -> str:
     parts += [line(x1, y - HALF, x1, y + HALF, f"{colour} lk-gate")] if done.before else []
     parts += [line(x2, y - HALF, x2, y + HALF, f"{colour} lk-gate")] if done.after else []
     middle = x1 + GATE
-    number = words(middle, y - HALF - 5, str(done.number), "lk-small", "middle")
-    return "".join([*parts, icon(done.boundary, middle, y), number])
+    parts += [transaction(middle, y)] if done.last else [icon(done.boundary, middle, y)]
+    return "".join([*parts, words(middle, y - HALF - 5, done.numbers, "lk-small", "middle")])
+
+
+def transaction(x: float, y: float) -> str:
+    """The sign of a whole transaction: the database in brackets."""
+    return icon("sql", x, y) + path(TRANSACTION, "lk-b-sql lk-line", x, y)
 
 
 def fault(x: float, y: float) -> str:

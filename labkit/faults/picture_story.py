@@ -3,7 +3,7 @@
 A `Column` is one place on the way from left to right: a call with both sides when nobody came between, half a call
 when somebody did, an effect that landed late, starts, an end. Nothing of the trace is dropped or put in another order.
 
-Not handled here: leaving out the dull parts (see `picture_fold`) and the places on the page (see `picture_layout`).
+Not handled here: drawing a transaction as one call (see `picture_pack`), leaving out the dull parts (see `picture_fold`) and the places on the page (see `picture_layout`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRITES = re.compile(r"^(?!\s*select\b).*\b(insert|update|delete|replace|merge|up
 
 @dataclass(eq=False)
 class Call:
-    """One call out of a process; `after` is None when nobody came back from it."""
+    """One call out of a process; `after` is None when nobody came back from it, `last` ends a transaction in one mark."""
 
     process: str
     number: int
@@ -30,6 +30,12 @@ class Call:
     before: Line | None = None
     after: Line | None = None
     effects: int = 0
+    last: int = 0
+
+    @property
+    def numbers(self) -> str:
+        """Its number, or 3-5 for the calls of a transaction."""
+        return f"{self.number}\N{EN DASH}{self.last}" if self.last else str(self.number)
 
     @property
     def happened(self) -> bool:
@@ -58,6 +64,7 @@ class Column:
     starts: list[Line] = field(default_factory=list)
     call: Call | None = None
     before: Line | None = None
+    inside: list[Line] = field(default_factory=list)  # between the sides of a transaction that is one mark
     effect: Effect | None = None
     after: Line | None = None
     end: Line | None = None
@@ -67,8 +74,17 @@ class Column:
     def lines(self) -> Iterator[Line]:
         """The trace's lines that stand here, in order."""
         yield from self.starts
-        inside = self.effect.line if self.effect else None
-        yield from (line for line in (self.before, inside, self.after, self.end, self.note) if line)
+        effect = self.effect.line if self.effect else None
+        yield from (
+            line for line in (self.before, *self.inside, effect, self.after, self.end, self.note) if line
+        )
+
+    @property
+    def calls(self) -> int:
+        """How many calls begin here."""
+        if self.before is None or self.call is None:
+            return 0
+        return 1 + max(0, self.call.last - self.call.number)
 
     @property
     def faults(self) -> list[Line]:
@@ -94,7 +110,7 @@ class Story:
 
     @property
     def calls(self) -> int:
-        return sum(column.before is not None for column in self.columns)
+        return sum(column.calls for column in self.columns)
 
     @property
     def has_cloud(self) -> bool:

@@ -14,6 +14,7 @@ from labkit.faults.picture_story import Column, Effect
 LIMIT = 70.0  # pixels of a line above a mark
 ROOMY = 100.0  # and of one that has more room
 SIZES = {"lk-small": 10.0, "lk-key": 10.0, "lk-fault": 12.0}
+WIDEST = 2.2 * ROOMY  # of the name of a fault, which is not cut
 BOLD = frozenset({"lk-strong", "lk-fault", "lk-lost"})
 
 
@@ -73,10 +74,10 @@ def tags(item: Column | Fold) -> list[Tag]:
     found: list[Tag] = []
     if item.before is not None and item.before.fault:
         went_on = item.after is not None or item.effect is not None
-        found.append(Tag("left" if went_on else "gate", lines(item.before.fault, "lk-fault", 2)))
+        found.append(Tag("left" if went_on else "gate", _fault(item.before.fault)))
     others = [line for line in item.faults if line is not item.before]
     if others:
-        found.append(Tag("right", [word for line in others for word in lines(line.fault, "lk-fault", 2)]))
+        found.append(Tag("right", [word for line in others for word in _fault(line.fault)]))
     if item.lost or (item.end is not None and item.call is not None):
         rest = [Word(part.strip(), "lk-lost") for part in _halves(item.lost)]
         rest += lines(item.end.text, "lk-soft", 2) if item.end is not None and item.call is not None else []
@@ -85,6 +86,14 @@ def tags(item: Column | Fold) -> list[Tag]:
         if rest:
             found[-1] = Tag(found[-1].place, [*found[-1].words, *rest])
     return found
+
+
+def _fault(name: str) -> list[Word]:
+    """The name of a fault, whole: error(TerminalError) on two lines, the class unbroken."""
+    kind, bracket, more = name.partition("(")
+    if not bracket or len(short := lines(name, "lk-fault")) == 1:
+        return lines(name, "lk-fault", 2, WIDEST) if not bracket else short
+    return [*lines(kind, "lk-fault", 1), *lines(bracket + more, "lk-detail", 3, WIDEST)]
 
 
 def _halves(sentence: str) -> list[str]:

@@ -1,19 +1,19 @@
 """SQL as a boundary: connections that a process opens are bound to its gate, and die with it.
 
-The simulator substitutes the driver's connection through SQLAlchemy's `do_connect` event. Each statement and each commit crosses the gate;
-rollback and close do not (at a death the server does both by itself). A connection is armed only when SQLAlchemy has finished setting it
-up, so what the library does to open a connection is no crossing. At the death of its process the cursors are closed, the transaction is
-rolled back and the connection is closed, as a server does when the socket breaks; later calls to rollback and close do nothing.
+The simulator substitutes the driver's connection below SQLAlchemy's pool. Each statement and each commit crosses the gate; rollback and close do not (at a
+death the server does both by itself). A connection is armed only when SQLAlchemy has finished setting it up, so what the library does to open
+a connection is no crossing. A process holds a `GatedConnection` over a raw one. At its death the cursors are closed and the transaction is rolled
+back, as a server does when the socket breaks; the raw connection goes back to the world, and the gated one is left with nothing: later calls
+to rollback and close do nothing, all else raises again.
 
-Not handled here: PostgreSQL connections kept open between processes to save time (see `postgres_gate`).
+Not handled here: the same for PostgreSQL (see `postgres_gate`).
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,8 @@ from labkit.faults.gate import Gate
 TABLE = re.compile(
     r"\b(?:FROM|INTO|UPDATE|JOIN|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?\"?([A-Za-z_][\w.]*)", re.IGNORECASE
 )
+# what a statement leaves in its connection rather than in the database: such a connection is of no use to another process
+SESSION = ("PRAGMA", "ATTACH", "DETACH", "CREATE TEMP")
 
 
 @lru_cache(maxsize=1024)
@@ -32,6 +34,8 @@ def label_of(statement: str) -> str:
     verb = words[0].upper().rstrip(";") if words else ""
     if verb in ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "PRAGMA", "SET"):
         return " ".join(word.upper() for word in words[:2])
+    if verb == "CREATE" and words[1].upper().startswith("TEMP"):
+        return "CREATE TEMP"
     table = TABLE.search(statement)
     return f"{verb} {table.group(1).lower()}" if table else verb
 
@@ -52,57 +56,69 @@ class LockWait:
         return act()
 
 
-class GatedCursor(sqlite3.Cursor):
+class GatedCursor:
     """A SQLite cursor whose statements cross the gate."""
 
-    connection: GatedConnection  # type: ignore[assignment,unused-ignore]  # made by it
+    def __init__(self, connection: GatedConnection, raw: sqlite3.Cursor) -> None:
+        self.connection, self._raw = connection, raw
 
     def execute(self, sql: str, parameters: Any = (), /) -> GatedCursor:
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).execute(sql, parameters))
+        self.connection.through(label_of(sql), lambda: self._raw.execute(sql, parameters))
         return self
 
     def executemany(self, sql: str, parameters: Any, /) -> GatedCursor:
         rows = list(parameters)
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executemany(sql, rows))
+        self.connection.through(label_of(sql), lambda: self._raw.executemany(sql, rows))
         return self
 
     def executescript(self, sql: str, /) -> GatedCursor:
-        self.connection.through(label_of(sql), lambda: super(GatedCursor, self).executescript(sql))
+        self.connection.touched = True  # who knows what is in it
+        self.connection.through(label_of(sql), lambda: self._raw.executescript(sql))
         return self
 
     def fetchone(self) -> Any:
         self.connection.check_alive()
-        return super().fetchone()
+        return self._raw.fetchone()
 
     def fetchall(self) -> Any:
         self.connection.check_alive()
-        return super().fetchall()
+        return self._raw.fetchall()
 
     def fetchmany(self, size: int | None = None) -> Any:
         self.connection.check_alive()
-        return super().fetchmany(self.arraysize if size is None else size)
+        return self._raw.fetchmany(self._raw.arraysize if size is None else size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
 
     def __next__(self) -> Any:
         self.connection.check_alive()
-        return super().__next__()
+        return next(self._raw)
+
+    @property
+    def description(self) -> Any:
+        return self._raw.description
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
 
     def close(self) -> None:
-        if not self.connection.dead:
-            super().close()
+        self.connection.cursors.discard(self._raw)
+        self._raw.close()
 
 
-class GatedConnection(sqlite3.Connection):
-    """A SQLite connection bound to the gate of the process that opened it."""
+class GatedConnection:
+    """A SQLite connection bound to the gate of the process that opened it. `give_back` takes the raw one, and whether another may use it."""
 
-    gate: Gate | None = None
     locks: LockWait = LockWait()
-    dead = False
-    closed = False
-    fresh = True  # nothing was read in this transaction: where SQLite itself would wait for a lock
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.cursors: weakref.WeakSet[GatedCursor] = weakref.WeakSet()
+    def __init__(self, raw: sqlite3.Connection, give_back: Callable[[sqlite3.Connection, bool], None]) -> None:
+        self._raw, self._give_back = raw, give_back
+        self.gate: Gate | None = None
+        self.dead = False
+        self.touched = False  # something of this process's is left in the raw connection
+        self.fresh = True  # nothing was read in this transaction: where SQLite itself would wait for a lock
+        self.cursors: set[sqlite3.Cursor] = set()
 
     def arm(self, gate: Gate, locks: LockWait) -> None:
         """From now on this connection is the process's own."""
@@ -121,7 +137,7 @@ class GatedConnection(sqlite3.Connection):
         return self.gate.cross("sql", label, lambda: self._patiently(act, label), driver="sqlite")
 
     def _patiently(self, act: Callable[[], Any], label: str) -> Any:
-        inside = self.in_transaction
+        inside = self._raw.in_transaction
         while True:
             waits_here = self.fresh
             try:
@@ -131,58 +147,80 @@ class GatedConnection(sqlite3.Connection):
                 if not (waits_here and "locked" in str(error) and self.locks.retry()):
                     raise
             else:
-                self.fresh = label.startswith("BEGIN") or not self.in_transaction
-                if inside and not self.in_transaction:
+                self.touched = self.touched or label.startswith(SESSION)
+                self.fresh = label.startswith("BEGIN") or not self._raw.in_transaction
+                if inside and not self._raw.in_transaction:
                     self.locks.ended()
                 return answer
 
-    def cursor(self, factory: Any = GatedCursor) -> Any:
+    def cursor(self) -> GatedCursor:
         self.check_alive()
-        made = super().cursor(factory)
-        self.cursors.add(made)
-        return made
+        raw = self._raw.cursor()
+        self.cursors.add(raw)
+        return GatedCursor(self, raw)
 
-    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+    def execute(self, sql: str, parameters: Any = (), /) -> GatedCursor:
         return self.cursor().execute(sql, parameters)
 
-    def executemany(self, sql: str, parameters: Any, /) -> Any:
+    def executemany(self, sql: str, parameters: Any, /) -> GatedCursor:
         return self.cursor().executemany(sql, parameters)
 
-    def executescript(self, sql: str, /) -> Any:
+    def executescript(self, sql: str, /) -> GatedCursor:
         return self.cursor().executescript(sql)
 
     def commit(self) -> None:
-        if not self.dead and (self.gate is None or not self.in_transaction):
-            super().commit()
+        if not self.dead and (self.gate is None or not self._raw.in_transaction):
+            self._raw.commit()
         else:
             self.fresh = True
-            self.through("COMMIT", super().commit)
+            self.through("COMMIT", self._raw.commit)
 
     def rollback(self) -> None:
         if not self.dead:
-            super().rollback()
+            self._raw.rollback()
             self.fresh = True
             self.locks.ended()
 
     def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            super().close()
-            self.locks.ended()
+        self.die()
 
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> Any:
-        # subtle: sqlite3's own __exit__ commits in C and would pass the gate by
+    def __enter__(self) -> GatedConnection:
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
         if kind is None:
             self.commit()
         else:
             self.rollback()
-        return False
+
+    @property
+    def isolation_level(self) -> Any:
+        return self._raw.isolation_level
+
+    @isolation_level.setter
+    def isolation_level(self, level: Any) -> None:
+        self.check_alive()
+        self.touched = self.touched or level != self._raw.isolation_level
+        self._raw.isolation_level = level
+
+    def __getattr__(self, name: str) -> Any:
+        """Functions, collations and whatever else a connection has."""
+        self.check_alive()
+        self.touched = self.touched or (self.gate is not None and name != "in_transaction")
+        return getattr(self._raw, name)
 
     def die(self) -> None:
         """What the operating system does to a connection of a killed process."""
+        if self.dead:
+            return
         self.dead = True
-        if not self.closed:
-            for cursor in list(self.cursors):
-                sqlite3.Cursor.close(cursor)  # subtle: an open cursor keeps its lock after the connection was closed
-            super().rollback()
-            self.close()
+        for cursor in self.cursors:
+            cursor.close()  # subtle: an open cursor keeps its lock
+        self.cursors.clear()
+        self._raw.rollback()
+        self._give_back(self._raw, not self.touched)
+        self._raw = _NO_DATABASE
+        self.locks.ended()
+
+
+_NO_DATABASE: Any = None  # what a dead process's connection holds

@@ -62,6 +62,7 @@ class SqliteWorld:
         if not attach:
             for statement in schema("sqlite"):
                 self._keeper.execute(statement)
+        self._parked: list[sqlite3.Connection] = []
         self._tables: list[Table] = []
         self._version = -1  # the version of the schema for which they are right
         self._plain = True
@@ -79,11 +80,20 @@ class SqliteWorld:
         return engine_of(self.kind, self.url, self._connect, gate, locks)
 
     def _connect(self) -> GatedConnection:
+        if self._parked:
+            return GatedConnection(self._parked.pop(), self._park)
         with allowed():
-            made = sqlite3.connect(self._place, timeout=0, factory=GatedConnection, **self._options)
+            made = sqlite3.connect(self._place, timeout=0, **self._options)
         # the database's clock is the world's (see `database.db_now`)
         made.create_function("strftime", -1, self._strftime)
-        return made
+        return GatedConnection(made, self._park)
+
+    def _park(self, raw: sqlite3.Connection, as_new: bool) -> None:
+        """Keep a raw connection for the next process, unless something of the last one is left in it."""
+        if as_new:
+            self._parked.append(raw)
+        else:
+            raw.close()
 
     def _strftime(self, form: str, *when: str) -> str | None:
         if when not in ((), ("now",)):
@@ -152,5 +162,7 @@ class SqliteWorld:
         return None
 
     def close(self) -> None:
+        for raw in self._parked:
+            raw.close()
         if "_keeper" in vars(self):
             self._keeper.close()

@@ -10,11 +10,12 @@ Not handled here: steps that have effects and are tried again (see `retries`), a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from labkit.clock import VirtualClock
-from labkit.deadline import Deadline
+from labkit.deadline import Deadline, run_with_deadline
 from labkit.errors import CallTimeout, DeadlineExceeded, TaskNotFound
 from labkit.faults import End, Process, Scenario, run_once
 from labkit.faults.chart_table import Table, bad, good, table
@@ -229,3 +230,21 @@ def handed_down(thinks: float = 110.0) -> Table:
         clock.sleep(min(thinks, given))
         rows.append([seconds(LIMIT - left), seconds(STEP_LIMIT), seconds(left), seconds(given)])
     return table(["the step begins at", "its own limit", "left of the run", "it may take"], rows)
+
+
+def on_the_dot(last: float) -> str:
+    """What the library's `run_with_deadline` makes of steps of 60, 120 and `last` seconds in a run of 300."""
+    clock = VirtualClock()
+
+    def step(takes: float) -> Callable[[float], str]:
+        def take(left: float) -> str:
+            clock.sleep(takes)
+            return f"{takes:g} s"
+
+        return take
+
+    at = Deadline.after(LIMIT, clock).at
+    try:
+        return f"in time: {run_with_deadline([step(60), step(120), step(last)], at, clock)}"
+    except DeadlineExceeded as late:
+        return f"too late; done by then: {late.completed}"

@@ -38,7 +38,7 @@ def save(process: Process, task: Task, state: TaskState, result: str | None = No
 
 
 def deploy(process: Process, user_input: str, key: str | None = None) -> str:
-    """Ten minutes of work with two effects, or the same at once. With a key each of the two gets one of its own."""
+    """Ten minutes of work with two effects, or the same at once; a key of its own for each."""
     build, warm_up = (0.0, 0.0) if user_input == AT_ONCE else (BUILD, WARM_UP)
     pause(process, build)
     process.cloud.deploy_container(APP, key=key and f"{key}:container")

@@ -36,7 +36,9 @@ def moment(connection: Connection, now: datetime | None) -> datetime:
     return at
 
 
-def change(connection: Connection, at: datetime, values: dict[str, Any], *conditions: ColumnElement[bool]) -> Task | None:
+def change(
+    connection: Connection, at: datetime, values: dict[str, Any], *conditions: ColumnElement[bool]
+) -> Task | None:
     """Change the one task for which all conditions hold; None if there is none, and nothing has changed."""
     written = update(tasks).where(*conditions).values(**values, version=tasks.c.version + 1, updated_at=at)
     row = connection.execute(written.returning(*tasks.c)).one_or_none()

@@ -93,7 +93,7 @@ def one_commit(engine: Engine) -> Iterator[Execute]:
 
 def _rows(cursor: Any, sql: str, values: Mapping[str, Any]) -> Rows:
     cursor.execute(sql, values)
-    return list(cursor.fetchall()) if cursor.description else []
+    return list(cursor.fetchall())  # subtle: not asking for `description`, which costs psycopg as much as the rows
 
 
 def _give_back(pooled: Any, postgres: bool, base: Any) -> None:

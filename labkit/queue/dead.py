@@ -51,7 +51,9 @@ def _expired(at: datetime) -> Select[Any]:
 
 def _bury(connection: Connection, at: datetime, row: Row[Any]) -> Task | None:
     attempts = row.attempt - (row.before or 0)
-    said = f"lease expired on attempt {attempts}; before that: {row.error}" if row.error else f"lease expired x{attempts}"
+    said = (
+        f"lease expired on attempt {attempts}; before that: {row.error}" if row.error else f"lease expired x{attempts}"
+    )
     values = {"state": TaskState.FAILED.value, "error": said, "lease_expires_at": None}
     same = tasks.c.attempt == row.attempt, tasks.c.lease_expires_at < at
     task = change(connection, at, values, tasks.c.id == row.id, tasks.c.state == TaskState.RUNNING.value, *same)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, insert, select, text
+from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from labkit.errors import QueueFull, StoreBusy
@@ -27,7 +27,20 @@ from labkit.store.contract import log_written, plain_text, storable
 from labkit.tables import tasks
 from labkit.task import Task, TaskState
 
-_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_FIELDS = ("id", "user_input", "priority", "idempotency_key", "created_at", "updated_at", "available_at")
+_NEW: dict[str, Any] = {name: bindparam(name) for name in _FIELDS}
+_INSERT: dict[str, Any] = {  # made once: to build a statement takes longer than to run it
+    name: made(tasks)
+    .values(version=1, **_NEW)
+    .on_conflict_do_nothing(index_elements=["idempotency_key"])
+    .returning(tasks.c.id)
+    for name, made in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+_OPTIONS = insert(task_options)
+_KNOWN = select(tasks.c.id, tasks.c.state).where(tasks.c.idempotency_key == bindparam("key"))
+_COUNT = select(func.count()).select_from(
+    select(tasks.c.id).where(tasks.c.state == TaskState.PENDING.value).limit(bindparam("most")).subquery()
+)
 _TRIES = 10  # each one lost to another submitter of the same key who then rolled back
 _LOCK = text("SELECT pg_advisory_xact_lock(7226021)")
 
@@ -78,9 +91,8 @@ def _task(request: Request, task_id: str) -> Task:
 def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds, now: datetime | None) -> Task | None:
     """The task under this key, old or new; None if another submitter came between, whose task is not yet to be seen."""
     if bounds.max_pending is not None and connection.dialect.name == "postgresql":
-        connection.execute(
-            _LOCK
-        )  # subtle: rows that are not there yet cannot be locked, so counting takes a lock of its own
+        # subtle: rows that are not there yet cannot be locked, so counting takes a lock of its own
+        connection.execute(_LOCK)
     known = _known(connection, task.idempotency_key)
     if known is not None and known.state != TaskState.FAILED:
         return known
@@ -88,29 +100,27 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
     at = moment(connection, now)
     if known is not None:
         return requeue(connection, known.id, at)
-    times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
     named = {"id": task.id, "user_input": task.user_input, "priority": task.priority}
-    made = _INSERT[connection.dialect.name](tasks).values(
-        **named, **times, idempotency_key=task.idempotency_key, version=1
-    )
+    times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
+    new = named | times | {"idempotency_key": task.idempotency_key}
     # crash here: the transaction is not committed, nothing is left
-    only_new = made.on_conflict_do_nothing(index_elements=["idempotency_key"]).returning(tasks.c.id)
-    if connection.scalar(only_new) is None:  # subtle: the rows are read, since a driver's rowcount of an INSERT may be -1
+    # subtle: the rows are read, since the rowcount of an INSERT may be -1
+    if connection.execute(_INSERT[connection.dialect.name], new).first() is None:
         return None
     options = {"webhook_url": request.webhook_url, "max_attempts": request.max_attempts}
-    connection.execute(insert(task_options).values(task_id=task.id, **options))
+    connection.execute(_OPTIONS, {"task_id": task.id, **options})
     return task
 
 
 def _known(connection: Connection, key: str | None) -> Task | None:
     if key is None:
         return None
-    row = connection.execute(select(tasks.c.id, tasks.c.state).where(tasks.c.idempotency_key == key)).first()
+    row = connection.execute(_KNOWN, {"key": key}).first()
     return None if row is None else Task(row.id, "", state=TaskState(row.state))
 
 
 def _refuse_if_full(connection: Connection, bounds: Bounds) -> None:
     if bounds.max_pending is not None:
-        pending = select(tasks.c.id).where(tasks.c.state == TaskState.PENDING.value).limit(bounds.max_pending)
-        if connection.execute(select(func.count()).select_from(pending.subquery())).scalar_one() >= bounds.max_pending:
+        pending = connection.execute(_COUNT, {"most": bounds.max_pending}).scalar_one()
+        if pending >= bounds.max_pending:
             raise QueueFull(retry_after=bounds.retry_after)

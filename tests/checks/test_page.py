@@ -75,6 +75,7 @@ def test_no_verdict_is_one_line_and_what_to_do(verdict):
 
 
 def test_equal_reports_give_equal_pages():
-    """The same report gives the same bytes; a note is escaped too."""
+    """The same report gives the same bytes; backticks become code, and a note is escaped too."""
+    assert "<code>&lt;b&gt;</code>" in page(report(BROKEN, Judged("one", BROKEN, "it says `<b>`")))
     assert page(report(BROKEN, BAD, HELD)) == page(report(BROKEN, BAD, HELD))
     assert "&lt;i&gt;" in note("<i>")

@@ -120,8 +120,8 @@ def test_end_needs_the_state(job: Job, queue: TaskQueue) -> None:
 def test_the_table_refuses_a_second_end(job: Job, queue: TaskQueue) -> None:
     """A second terminal event of one run is refused by the table itself, whoever writes it. (B36)"""
     queue.complete(job.lease, "done")
+    second = {"task_id": job.task.id, "step": 1, "status": "error", "terminal": True}
     with pytest.raises(IntegrityError), queue.engine.begin() as connection:
-        second = {"task_id": job.task.id, "step": 1, "status": "error", "terminal": True}
         connection.execute(insert(progress_log).values(second))
 
 
@@ -168,4 +168,6 @@ def test_appends_race_with_the_end(engine: Engine) -> None:
 def test_one_line(queue: TaskQueue) -> None:
     """One line says what a log and an update are."""
     assert repr(queue.progress).startswith("<ProgressLog ")
-    assert "<ProgressUpdate t1 1/3 thinking>" == repr(ProgressUpdate(task_id="t1", step=1, total_step=3, status="thinking"))
+    assert "<ProgressUpdate t1 1/3 thinking>" == repr(
+        ProgressUpdate(task_id="t1", step=1, total_step=3, status="thinking")
+    )

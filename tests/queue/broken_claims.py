@@ -8,7 +8,11 @@ from sqlalchemy import Engine, select, text, update
 
 from labkit.tables import tasks
 
-_DUE = select(tasks.c.id).where(tasks.c.state == "pending").order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+_DUE = (
+    select(tasks.c.id)
+    .where(tasks.c.state == "pending")
+    .order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+)
 
 
 def _running(worker: str, now: datetime) -> dict[str, object]:

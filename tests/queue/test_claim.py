@@ -198,7 +198,10 @@ def test_rows_of_others(engine: Engine, clock: VirtualClock) -> None:
     """Tasks that somebody inserted by hand, without options, are claimed, completed and buried like all others."""
     queue = TaskQueue(engine, clock=clock, now=clock.now)
     with engine.begin() as connection:
-        connection.execute(text("INSERT INTO tasks (id, user_input, available_at) VALUES ('t1', 'x', :at)").bindparams(), {"at": clock.now()})
+        connection.execute(
+            text("INSERT INTO tasks (id, user_input, available_at) VALUES ('t1', 'x', :at)").bindparams(),
+            {"at": clock.now()},
+        )
     for attempt in (1, 2, 3):
         assert attempt == taken(queue).attempt
         clock.sleep(61)

@@ -111,7 +111,9 @@ def test_limit_inside_in_takes_several(postgres: Engine) -> None:
     """`IN (SELECT ... LIMIT 1)` takes more than one row under a plan that stale statistics lead to; a CTE does not. (B07)"""
     now = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
     with postgres.begin() as connection:
-        connection.execute(insert(tasks), [{"id": f"t{n:03}", "user_input": "x", "available_at": now} for n in range(20)])
+        connection.execute(
+            insert(tasks), [{"id": f"t{n:03}", "user_input": "x", "available_at": now} for n in range(20)]
+        )
     assert len(broken_claims.limit_inside_in(postgres, "w", now)) > 1
 
 
@@ -147,10 +149,20 @@ def test_zombie_and_successor(database: str) -> None:
     def one_result(end: End) -> str | None:
         stored, said = end.tasks["a"]["result"], claims_of(end)
         ends = [row for row in end.rows["progress_log"] if row["terminal"]]
-        fine = said == [stored] and len(ends) == 1 and all(o.how == "returned" or "StaleLease" in o.error["bases"] for o in end.outcomes)
+        fine = (
+            said == [stored]
+            and len(ends) == 1
+            and all(o.how == "returned" or "StaleLease" in o.error["bases"] for o in end.outcomes)
+        )
         return None if fine else f"stored {stored}, told {said}, {len(ends)} ends, {end.outcomes}"
 
-    made = Scenario("zombie", [work("A", 0.0), work("B", 70.0)], [one_result], setup=tasks_in("a"), goal=lambda end: end.tasks["a"]["attempt"] == 2)
+    made = Scenario(
+        "zombie",
+        [work("A", 0.0), work("B", 70.0)],
+        [one_result],
+        setup=tasks_in("a"),
+        goal=lambda end: end.tasks["a"]["attempt"] == 2,
+    )
     report = interleave(made, database)
     assert "holds" == report.verdict, report
 
@@ -174,6 +186,12 @@ def test_cancel_against_completion(database: str) -> None:
         expected = ["completed" if state == "completed" else "error"]
         return None if (winners, ends) == ([state], expected) else f"{state}, {winners}, {ends}, {end.deadlock}"
 
-    made = Scenario("cancel", [complete, cancel], [one_end], setup=tasks_in("a"), goal=lambda end: end.tasks["a"]["state"] == "cancelled")
+    made = Scenario(
+        "cancel",
+        [complete, cancel],
+        [one_end],
+        setup=tasks_in("a"),
+        goal=lambda end: end.tasks["a"]["state"] == "cancelled",
+    )
     report = interleave(made, database)
     assert "holds" == report.verdict, report

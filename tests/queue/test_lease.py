@@ -97,7 +97,13 @@ def test_complete(queue: TaskQueue, clock: VirtualClock) -> None:
     queue.submit("deploy")
     queue.fail(taken(queue), "first try", retry_in=0)
     done = queue.complete(taken(queue), "")
-    assert (TaskState.COMPLETED, "", None, None, 2) == (done.state, done.result, done.error, done.lease_expires_at, done.attempt)
+    assert (TaskState.COMPLETED, "", None, None, 2) == (
+        done.state,
+        done.result,
+        done.error,
+        done.lease_expires_at,
+        done.attempt,
+    )
     assert done == queue.get(done.id)
 
 
@@ -156,7 +162,12 @@ def test_fail_until_dead(queue: TaskQueue, clock: VirtualClock) -> None:
             assert [] == ends(queue, task_id)
             assert queue.claim("w1") is None
             clock.sleep(10)
-    assert (2, "failed", "error 3", 3) == (waits, queue.get(task_id).state, queue.get(task_id).error, queue.get(task_id).attempt)
+    assert (2, "failed", "error 3", 3) == (
+        waits,
+        queue.get(task_id).state,
+        queue.get(task_id).error,
+        queue.get(task_id).attempt,
+    )
     assert [("error", "error 3")] == ends(queue, task_id)
 
 
@@ -204,7 +215,12 @@ def test_release(queue: TaskQueue, clock: VirtualClock) -> None:
     for attempt in (1, 2, 3):
         lease = taken(queue)
         back = queue.release(lease)
-        assert (TaskState.PENDING, None, None, attempt) == (back.state, back.worker_id, back.lease_expires_at, lease.attempt)
+        assert (TaskState.PENDING, None, None, attempt) == (
+            back.state,
+            back.worker_id,
+            back.lease_expires_at,
+            lease.attempt,
+        )
     queue.fail(taken(queue), "now it counts", retry_in=0)
     assert (TaskState.FAILED, 4) == (queue.get(task_id).state, queue.get(task_id).attempt)
 

@@ -50,7 +50,13 @@ def test_what_is_stored(queue: TaskQueue, clock: VirtualClock) -> None:
     """The task as asked for, due now, with its options beside it."""
     task_id = queue.submit("deploy shop", priority=3, idempotency_key="k", webhook_url="https://example.org/hook")
     task = queue.get(task_id)
-    assert ("deploy shop", TaskState.PENDING, 3, "k", 0) == (task.user_input, task.state, task.priority, task.idempotency_key, task.attempt)
+    assert ("deploy shop", TaskState.PENDING, 3, "k", 0) == (
+        task.user_input,
+        task.state,
+        task.priority,
+        task.idempotency_key,
+        task.attempt,
+    )
     assert clock.now() == task.created_at == task.available_at == task.updated_at
     assert "https://example.org/hook" == queue.webhook_url(task_id)
     assert queue.webhook_url(queue.submit("other")) is None
@@ -123,7 +129,9 @@ def test_winner_rolls_back(postgres: Engine) -> None:
     found: list[Any] = []
     with postgres.connect() as winner:
         winner.execute(insert(tasks).values(id="winner", user_input="x", idempotency_key="k"))
-        waiters = threading.Thread(target=lambda: found.extend(together(5, lambda n: queue.submit("x", idempotency_key="k"))))
+        waiters = threading.Thread(
+            target=lambda: found.extend(together(5, lambda n: queue.submit("x", idempotency_key="k")))
+        )
         waiters.start()
         waiters.join(0.3)  # they wait for the winner to commit or not
         winner.rollback()

@@ -68,7 +68,9 @@ def test_long_task_is_never_taken(queue: TaskQueue, ticks: Ticks, clock: Virtual
     assert max(gaps) <= timedelta(seconds=30)
 
 
-def test_failing_heartbeats(queue: TaskQueue, ticks: Ticks, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_heartbeats(
+    queue: TaskQueue, ticks: Ticks, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two heartbeats that meet an outage are survived, since the third comes within the lease. (B01)"""
     beat, calls = queue.heartbeat, list[int]()
 
@@ -198,7 +200,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("death", [Killed, KeyboardInterrupt, SystemExit])
-def test_crash_goes_through(queue: TaskQueue, ticks: Ticks, clock: VirtualClock, cloud: Cloud, death: type[BaseException]) -> None:
+def test_crash_goes_through(
+    queue: TaskQueue, ticks: Ticks, clock: VirtualClock, cloud: Cloud, death: type[BaseException]
+) -> None:
     """A crash after the effect goes through untouched; after the lease another worker finishes, the effect is once."""
     task_id = queue.submit("deploy")
 
@@ -247,7 +251,11 @@ def test_stop_finishes(queue: TaskQueue, ticks: Ticks) -> None:
 
     w1 = worker(queue, ticks, handle)
     w1.run()
-    assert (TaskState.COMPLETED, TaskState.PENDING, 0) == (queue.get(first).state, queue.get(second).state, queue.get(second).attempt)
+    assert (TaskState.COMPLETED, TaskState.PENDING, 0) == (
+        queue.get(first).state,
+        queue.get(second).state,
+        queue.get(second).attempt,
+    )
 
 
 def test_stop_gives_back(queue: TaskQueue, ticks: Ticks) -> None:
@@ -282,19 +290,16 @@ def test_let_go(queue: TaskQueue, ticks: Ticks) -> None:
     task_id = queue.submit("deploy")
 
     def handle(job: Job) -> str:
+        w1.stop()
         assert w1.let_go() is not None
-        assert TaskState.PENDING == queue.get(task_id).state
-        assert job.lost
+        assert (TaskState.PENDING, True) == (queue.get(task_id).state, job.lost)
+        assert 1 == worker(queue, ticks, lambda other: "other", "w2").run_until_idle()
         return "too late"
 
     w1 = worker(queue, ticks, handle)
     assert w1.let_go() is None
-    w1.stop_after = None  # type: ignore[attr-defined]
-    done = Worker(queue, lambda job: "other", "w2", every=ticks)
-    w1._loop(idle=w1.stop)  # one round
-    done.run_until_idle()
-    assert w1.lost >= 1
-    assert TaskState.COMPLETED == queue.get(task_id).state
+    w1.run()
+    assert ("other", 0, 1) == (queue.get(task_id).result, w1.done, w1.lost)
 
 
 def test_outage_of_the_database(queue: TaskQueue, ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +324,9 @@ def test_outage_of_the_database(queue: TaskQueue, ticks: Ticks, monkeypatch: pyt
     assert ("done", 1, 0) == (queue.get(task_id).result, w1.done, w1.lost)
 
 
-def test_outage_that_lasts(queue: TaskQueue, ticks: Ticks, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outage_that_lasts(
+    queue: TaskQueue, ticks: Ticks, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the end cannot be stored at all the task stays leased and is done again later, under the same key."""
     task_id = queue.submit("deploy")
 

@@ -1,0 +1,218 @@
+"""What must be true of a stored task and its work at the end, for `idempotency` and `resume`: one process at a time.
+
+Not handled here: processes that are stopped in the middle, and several at once (see `stored_task_races`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labkit.checks.common import crash_rule, ends, interrupted, raised, same_task
+from labkit.checks.exercise import Finding, Property, Seen
+from labkit.checks.stored_task_races import EFFECT, LEAVING, cancel_stands, leaves, no_failure, one_end, told
+
+KEPT = ("user_input", "priority", "created_at", "idempotency_key")
+FINISHED = ("completed", "completed_empty", "cancelled")
+
+
+def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    times, keys = seen.end.count(EFFECT), [effect.key for effect in seen.end.effects]
+    if times > 1:
+        why = "check-then-act without a key: what a crash forgot is done again"
+        if None not in keys:
+            why = "a fresh key for every try: after a restart the cloud cannot know that it is the same work"
+        return Finding(
+            f"{EFFECT} happened {times} times: the effect was done, its record was lost, and it was done again", why
+        )
+    return _never_done(seen, facts) if seen.kind == "end" and times == 0 else None
+
+
+def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
+    stored, last = seen.end.tasks.get(facts["id"]), seen.end.last
+    if last.how == "raised":
+        return Finding(f"the work was never done; the call {last}", _why_raised(last.error["bases"]))
+    if stored and stored["state"] == "completed":
+        return Finding("the task is completed, and the work was never done", "says done without doing the work")
+    alone = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
+    return Finding(
+        f"the work was never done; the call {last}", alone if facts["start"] != "pending" else "does nothing"
+    )
+
+
+def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    if seen.kind != "end":
+        return None
+    stored, wanted, last = seen.end.tasks.get(facts["id"]), facts["result"], seen.end.last
+    if last.how == "raised":
+        return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"]))
+    if stored is None or stored["state"] != "completed":
+        return Finding(
+            f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored"
+        )
+    if stored["result"] != wanted:
+        falsy = "a falsy result is taken for no result" if not wanted else "the result is lost, or made up"
+        return Finding(f"the stored result is {stored['result']!r}, work returned {wanted!r}", falsy)
+    differs = same_task(last.value, stored) if last.how == "returned" else str(last)
+    return Finding(differs, "does not hand back what is stored") if differs else None
+
+
+def _why_raised(bases: list[str]) -> str:
+    if "StaleTask" in bases:
+        return "does not go on with the version that save returned"
+    return "goes a way that the transition table forbids" if "InvalidTransition" in bases else "fails on its own"
+
+
+def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    stored = seen.end.tasks.get(facts["id"])
+    wanted = {"user_input": facts["input"], "priority": 0, "idempotency_key": None, **facts["fields"]}
+    lost = [name for name in KEPT if stored and name in wanted and stored[name] != wanted[name]]
+    if stored is None or set(seen.end.tasks) != {facts["id"], "bystander"}:
+        return Finding(
+            f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}",
+            "stores another task than it was asked for",
+        )
+    if lost:
+        return Finding(
+            f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}",
+            "a new task for a changed one: its other fields are lost",
+        )
+    return None
+
+
+def crashed(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "left" and seen.end.last.how == "crashed"
+
+
+def _running_first(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """A crash right after the effect shows what was stored while the work was done."""
+    stored = seen.end.tasks.get(facts["id"])
+    ours = seen.end.effects and seen.end.effects[-1].by == seen.end.last.process
+    if crashed(seen, facts) and ours and stored and stored["state"] not in ("running", "completed"):
+        return Finding(
+            f"while the work was done the task was stored as {stored['state']}", "running is not saved before the work"
+        )
+    return None
+
+
+def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    asked, wanted = facts["input"], f"{facts['input']} key={facts['id']}"
+    odd = [note.fault for note in seen.end.notes if note.label == "work" and note.fault != wanted]
+    if not odd:
+        return None
+    why = "the key is not the task id"
+    if not odd[0].startswith(f"{asked} key="):
+        why = "work is not called with what the task asks for"
+    elif odd[0].endswith("key=None"):
+        why = "check-then-act without a key: what a crash forgot is done again"
+    elif odd[0].endswith(f"key={asked}"):
+        why = "the key is the input: two tasks with one input would share one effect"
+    return Finding(f"work was called with {odd[0]}, not with {wanted}", why)
+
+
+def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    if len(seen.end.tasks) != 2 or seen.end.effects:
+        return Finding("asked for a task that nobody stored, the call made one up", "an unknown id creates a task")
+    if raised(seen.end.last, "TaskNotFound"):
+        return None
+    return Finding(
+        f"asked for a task that nobody stored, the call {seen.end.last}", "an unknown id is not TaskNotFound"
+    )
+
+
+def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    stored, start = seen.end.tasks[facts["id"]], facts["start"]
+    if seen.end.effects or any(note.label == "work" for note in seen.end.notes):
+        why = (
+            "a falsy result is taken for no result"
+            if seen.case == "completed_empty"
+            else f"a {start} task is worked on again"
+        )
+        return Finding(f"the task was {start} already, and the work was done all the same", why)
+    if stored["state"] != start or stored["version"] != 1:
+        return Finding(f"a task that was {start} was written again", "writes a finished task")
+    last = seen.end.last
+    why_not = same_task(last.value, stored) if last.how == "returned" else f"the call {last}"
+    return Finding(f"the task was {start}: {why_not}", "a finished task is not handed back") if why_not else None
+
+
+def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    stored, last = seen.end.tasks[facts["id"]], seen.end.last
+    wanted = seen.end.token.partition("error(")[2].partition(")")[0]
+    if sum(note.label == "work" for note in seen.end.notes) > 1:
+        return Finding(
+            f"the work raised {wanted}, and was called again at once", "a failing work is tried again in the same call"
+        )
+    if stored["state"] == "completed":
+        return Finding(f"the work raised {wanted}, and the task is completed", "a failure is stored as a success")
+    if stored["state"] != "failed":
+        return Finding(f"the work raised {wanted}, and the task is {stored['state']}", "a failure is not stored")
+    if last.how == "returned":
+        return Finding(f"the work raised {wanted}, and the call {last}", "the error of the work is swallowed")
+    if not raised(last, wanted) or "injected" not in last.error["message"]:
+        return Finding(
+            f"the work raised {wanted}, and the call {last}",
+            "another error comes out than the one that the work raised",
+        )
+    if not stored["error"] or (
+        stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]
+    ):
+        return Finding(
+            f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}",
+            "the text of the error is lost",
+        )
+    return None
+
+
+def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
+    """What is asked of both exercises. `swept` are the cases with crashes, `ended` those that end completed."""
+    return (
+        ends(),
+        Property("effect once", "after any crash the effect is there once", _once, ended),
+        Property(
+            "work is asked rightly",
+            "work gets the task's input, and the task id as key",
+            _input,
+            ended,
+            lambda seen, facts: bool(seen.end.notes),
+        ),
+        Property("running is saved", "running is saved before the work", _running_first, swept, crashed),
+        Property(
+            "a crash is no failure",
+            "neither a crash nor Ctrl-C is stored as a failure",
+            no_failure,
+            swept,
+            interrupted,
+        ),
+        crash_rule(*swept),
+        Property(
+            "what is no Exception comes through",
+            "work that is told to leave leaves, and the task stays as it is",
+            leaves,
+            LEAVING,
+            told,
+        ),
+        Property(
+            "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
+        ),
+        Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails")),
+        Property(
+            "failure",
+            "a failing work leaves the task failed with the error's text, and its error comes through",
+            _failed,
+            ("work_fails",),
+        ),
+        Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
+        Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),
+        Property(
+            "two callers, one end",
+            "two callers at once: one effect, one end, the other is told",
+            one_end,
+            ("two_callers",),
+        ),
+        Property(
+            "a cancel stands",
+            "a task that was cancelled meanwhile stays cancelled",
+            cancel_stands,
+            ("cancelled_meanwhile",),
+        ),
+    )

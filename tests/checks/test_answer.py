@@ -1,0 +1,150 @@
+"""Where an answer stands, and what of the learner's other cells belongs to it."""
+
+import json
+
+import pytest
+
+from labkit.checks import registry
+from labkit.checks.answer import NotAttempted, load, look
+from labkit.checks.cells import anchor_of, from_notebook, read, with_what_it_uses
+from labkit.checks.exercise import Exercise
+from labkit.errors import UsageError
+
+WARMUP = registry.find("warmup")
+ANSWER = "# labkit: warmup\ndef effect_key(task_id, step):\n    return glue(task_id, step)"
+
+
+def notebook(*cells, kind="code"):
+    return json.dumps({"nbformat": 4, "cells": [{"cell_type": kind, "source": cell} for cell in cells]})
+
+
+def keys(source):
+    """The key that an answer makes, once it has been looked at and loaded."""
+    look(source, WARMUP)
+    return load(source, WARMUP).fresh()["effect_key"]("t1", "route")
+
+
+def test_cell_with_the_anchor():
+    """The answer is the cell with the anchor, wherever it stands; the last one, where there are two."""
+    first, last = ANSWER.replace("glue(task_id, step)", "'old'"), ANSWER.replace("glue(task_id, step)", "'new'")
+    source = from_notebook(notebook("1 / 0", first, "check('warmup')", last, "2 / 0"), "warmup", "a.ipynb")
+    assert "new" == keys(source)
+
+
+def test_anchor_in_its_first_line_only():
+    """The anchor is the first line of a cell that is not empty; spaces do not matter, another id is another answer's."""
+    assert "warmup" == anchor_of("\n  #labkit:warmup  \nx = 1") == anchor_of("# labkit: warmup")
+    assert [None] * 4 == [anchor_of(it) for it in ("", "x = 1\n# labkit: warmup", "# labkit warmup", "# labkit: two words")]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 5}', '{"cells": [5]}', '{"cells": [{"cell_type": "code"}]}', "nonsense"])
+def test_no_notebook(text):
+    """What is no notebook is said to be none."""
+    with pytest.raises(UsageError, match=r"a\.ipynb is not a notebook"):
+        from_notebook(text, "warmup", "a.ipynb")
+
+
+def test_notebook_without_the_anchor():
+    """A notebook without the anchor has no answer; text cells do not count."""
+    for book in (notebook("x = 1"), notebook(ANSWER, kind="markdown"), notebook(ANSWER.replace("warmup", "retry"))):
+        with pytest.raises(UsageError, match="no cell that begins with `# labkit: warmup`"):
+            from_notebook(book, "warmup", "a.ipynb")
+
+
+HELPERS = {
+    "a function": ["def glue(a, b):\n    return a + b"],
+    "a lambda": ["glue = lambda a, b: a + b"],
+    "through another": ["def join(*parts):\n    return ''.join(parts)", "def glue(a, b):\n    return join(a, b)"],
+    "through a later one": ["def glue(a, b):\n    return a + BETWEEN + b", "BETWEEN = ''"],
+    "an import": ["from operator import add as glue"],
+    "a star import": ["from operator import *", "glue = add"],
+    "in a condition": ["if True:\n    def glue(a, b):\n        return a + b\nelse:\n    glue = None"],
+    "in a try": ["try:\n    glue = nonsense\nexcept NameError:\n    def glue(a, b):\n        return a + b"],
+    "in a match": ["match 1:\n    case 1:\n        glue = lambda a, b: a + b"],
+    "in a loop": ["for _ in range(2):\n    glue = lambda a, b: a + b"],
+    "changed later": ["glue = {}", "glue['x'] = 1", "table, glue = glue, lambda a, b: a + b if table == {'x': 1} else ''"],
+    "the last definition": ["def glue(a, b):\n    return 1 / 0", "def glue(a, b):\n    return a + b"],
+    "beside a check": ["def glue(a, b):\n    return a + b\n\ncheck('warmup')\nshow('warmup')\nreport = check('warmup')"],
+    "beside labkit's helpers": ["from labkit import Task, check, show\n\ndef glue(a, b):\n    return a + b"],
+    "beside magics": ["%matplotlib inline", "!ls", "def glue(a, b):\n    return a + b"],
+    "beside a broken cell": ["def glue(a, b", "def glue(a, b):\n    return a + b"],
+    "in another answer": ["# labkit: retry\ndef glue(a, b):\n    return a + b"],
+}
+
+
+@pytest.mark.parametrize("cells", HELPERS.values(), ids=HELPERS)
+def test_helper_cells_come_along(cells):
+    """What the answer uses of earlier cells comes along, and what those show or check stays behind."""
+    assert "t1route" == keys(from_notebook(notebook(*cells, ANSWER), "warmup", "a.ipynb"))
+
+
+def test_cells_that_are_not_used_stay_behind():
+    """A cell that defines nothing the answer uses is not run, and neither is one after it."""
+    source = from_notebook(notebook("other = 1 / 0", "def glue(a, b): return a + b\nboom = 1 / 0", ANSWER, "glue = 5"), "warmup", "a.ipynb")
+    assert "t1route" == keys(source)
+
+
+def test_future_import_stays_first():
+    """`from __future__` in the answer's own cell still comes first when other cells' statements go before it."""
+    cell = ANSWER.replace("def", "from __future__ import annotations\ndef", 1)
+    source = with_what_it_uses(cell, ["from __future__ import annotations\ndef glue(a: Nonsense, b):\n    return a + b"])
+    assert "t1route" == keys(source)
+
+
+def test_answer_that_does_not_parse_is_kept():
+    """An answer that does not parse comes out as it is, so that the error names the learner's own line."""
+    assert "def (" == with_what_it_uses("def (", ["x = 1"])
+
+
+def test_source_in_lines():
+    """A cell's source may be a list of lines, as it is in files."""
+    book = json.dumps({"cells": [{"cell_type": "code", "source": ANSWER.replace("glue", "str").splitlines(keepends=True)}]})
+    assert ANSWER.replace("glue", "str") == from_notebook(book, "warmup", "a.ipynb")
+
+
+def test_read_files(tmp_path):
+    """A .py file is read as it is, with a byte order mark or without; a notebook is searched."""
+    (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbf" + ANSWER.encode())
+    (tmp_path / "a.ipynb").write_text(notebook(ANSWER))
+    assert ANSWER == read(str(tmp_path / "a.py"), "warmup") == read(str(tmp_path / "a.ipynb"), "warmup")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("missing.py", None, "there is no file"),
+        ("noise.py", b"\xff\xfe\x00\x81", "is not text in UTF-8"),
+        ("large.py", b"#" * 1_000_001, "is too large"),
+        ("noise.ipynb", bytes(range(256)), "is not text in UTF-8"),
+        ("deep.ipynb", b"[" * 200_000, "is not a notebook"),
+        ("", None, "cannot be read"),
+        ("a\0b.py", None, "cannot be read"),
+    ],
+)
+def test_unreadable_file(tmp_path, name, data, why):
+    """What cannot be read is named with the reason, in one line."""
+    path = f"{tmp_path}/{name}"
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=why):
+        read(path, "warmup")
+
+
+CLASS = Exercise("c", "t", 11, "C", 1, 1, 1, {"Manager": ("store", "*age")}, (), (), ())
+
+
+def test_class_as_an_answer():
+    """A class whose methods are all stubs was not attempted; keyword parameters are bound by name."""
+    stub = "class Manager:\n    def __init__(self, store, *, age):\n        ...\n    def save(self):\n        ...\n"
+    with pytest.raises(NotAttempted):
+        look(stub, CLASS)
+    begun = stub.replace("...", "self.age = age", 1)
+    look(begun, CLASS)
+    assert load(begun, CLASS).fresh()["Manager"]
+    with pytest.raises(UsageError, match="another signature"):
+        load(begun.replace("age", "years").replace("Manyearsr", "Manager"), CLASS)
+
+
+def test_warnings_are_not_ours():
+    """A learner's odd escape is nobody's warning."""
+    look("def effect_key(a, b):\n    return '\\d'\n", WARMUP)

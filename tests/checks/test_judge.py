@@ -1,0 +1,105 @@
+"""The judge: plain data in, verdict out."""
+
+from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
+from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, UNHEARD_OF, CheckReport, Covered, Judged, Jury, overall
+from labkit.faults.process import Outcome
+from labkit.faults.scenario import End
+
+
+def end(value=None, token="x.a/memory:none", how="returned"):
+    return End(token, (Outcome("p1", how, value),))
+
+
+def finds(*bad):
+    return lambda seen, facts: Finding(f"saw {seen.end.last.value}", "bad") if seen.end.last.value in bad else None
+
+
+def exercise(*properties):
+    cases = (Case("a", lambda answer: [], facts={"wanted": 1}), Case("b", lambda answer: []))
+    return Exercise("x", "t", 11, "C", 1, 1, 1, {}, cases, properties, ())
+
+
+def test_property_that_nothing_breaks_holds():
+    """A property that was put to the test and not broken holds, and carries its claim."""
+    jury = Jury(exercise(Property("p", "says", finds())))
+    jury.hear(Seen("a", "end", end()))
+    assert [Judged("p", HOLDS, claim="says")] == jury.verdicts()
+    assert (HOLDS, False, 1) == (overall(jury.verdicts()), jury.broken, jury.heard)
+
+
+def test_silence_is_not_success():
+    """A property that no run put to the test is not exercised, and neither is the whole."""
+    jury = Jury(exercise(Property("p", "", finds()), Property("q", "", finds(), ("b",))))
+    jury.hear(Seen("a", "end", end()))
+    assert [HOLDS, NOT_EXERCISED] == [one.verdict for one in jury.verdicts()]
+    assert NOT_EXERCISED == overall(jury.verdicts()) == overall([])
+
+
+def test_kind_of_run_exercises():
+    """By default only a run that came to its end exercises a property."""
+    jury = Jury(exercise(Property("p", "", finds())))
+    jury.hear(Seen("a", "left", end()))
+    assert NOT_EXERCISED == overall(jury.verdicts())
+
+
+def test_broken_beats_everything():
+    """One broken property makes the whole broken."""
+    assert BROKEN == overall([Judged("p", HOLDS), Judged("q", BROKEN), Judged("r", NOT_EXERCISED)])
+
+
+def test_simplest_run_is_kept():
+    """Of all runs that break a property the one with the fewest faults is kept, then the fewest turns, then the shortest."""
+    tokens = ["x.a/sqlite:p1@7.after+crash,p2@1.before+crash", "x.a/sqlite:p1@7.after+crash", "x.a/sqlite:none;order=1x4.2x9", "x.a/sqlite:none;order=1x4"]
+    jury = Jury(exercise(Property("p", "", finds(1))))
+    for token in [*tokens, tokens[0]]:
+        jury.hear(Seen("a", "end", end(1, token)))
+    assert [tokens[-1]] == [one.token for one in jury.verdicts()]
+
+
+def test_long_name_is_not_less_simple():
+    """The name of a case does not count: the first of equals is kept."""
+    jury = Jury(exercise(Property("p", "", finds(1))))
+    for token in ("x.a_long_name/sqlite:none", "x.a/sqlite:none"):
+        jury.hear(Seen("a", "end", end(1, token)))
+    assert "x.a_long_name/sqlite:none" == jury.verdicts()[0].token
+
+
+def test_run_that_no_property_thought_of():
+    """A world that a property cannot read breaks it, without a traceback."""
+    jury = Jury(exercise(Property("p", "", lambda seen, facts: seen.end.tasks["gone"])))
+    jury.hear(Seen("a", "end", end()))
+    assert [(BROKEN, UNHEARD_OF)] == [(one.verdict, one.diagnosis) for one in jury.verdicts()]
+
+
+def test_stuck_and_broken_off():
+    """An answer that never ends or that ends its process is broken, whether or not the exercise asks for it by name."""
+    for properties in ((), (Property("ends", "every call ends", finds()),)):
+        for tell, diagnosis in ((Jury.stuck, "never ends"), (lambda jury, case: jury.broke_off(case, "status 1"), "breaks the process it runs in")):
+            jury = Jury(exercise(*properties))
+            tell(jury, "a")
+            assert [("ends", BROKEN, diagnosis)] == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
+
+
+def test_message_is_one_line():
+    """A message is one line, however long the error was that it tells of."""
+    jury = Jury(exercise(Property("p", "", lambda seen, facts: Finding("one\ntwo" + "x" * 1000, "bad"))))
+    jury.hear(Seen("a", "end", end()))
+    assert "one" == jury.verdicts()[0].message
+
+
+def test_certificate():
+    """The certificate says what was tried, whether all of it, where, and how much broke."""
+    covered = Covered()
+    covered.add({"crash_points": 58, "states": 4, "runs": 80, "closed": True})
+    covered.add({"orders": 20, "runs": 20, "preemptions": 1})
+    assert "58 crash points x 4 distinct states, closed; 20 orders within 1 preemptions; 100 schedules; sqlite; none broken" == covered.line(["sqlite"], 0)
+    covered.add({"closed": False})
+    assert "capped" in covered.line([], 2)
+    assert covered.line([], 2).endswith("2 broken")
+
+
+def test_first_broken():
+    """What a learner is shown first is the first property that is broken."""
+    report = CheckReport("x", BROKEN, [Judged("p", HOLDS), Judged("q", BROKEN), Judged("r", BROKEN)])
+    assert "q" == report.first_broken.name
+    assert CheckReport("x", HOLDS).first_broken is None

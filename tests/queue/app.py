@@ -1,0 +1,39 @@
+"""Handlers for the tests that start real processes. Effects go to a ledger file named by LEDGER."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from labkit.clock import SystemClock
+from labkit.cloud import FileLedger
+from labkit.queue import Job
+
+
+def mail(job: Job) -> str:
+    """One effect under the task's key; the ledger shows it once, however often it is asked for."""
+    from labkit.cloud import Cloud
+
+    return Cloud(FileLedger(Path(os.environ["LEDGER"])), SystemClock()).send_mail(job.user_input, key=job.key)
+
+
+def stuck(job: Job) -> str:
+    """Says that it has begun, and goes on until somebody stops it."""
+    job.tell(1, "thinking", "begun")
+    clock = SystemClock()
+    while True:
+        clock.sleep(0.01)
+        if job.user_input == "polite":
+            job.check()
+
+
+def slow(job: Job) -> str:
+    """Says that it has begun, and finishes when it hears that its worker stops."""
+    job.tell(1, "thinking", "begun")
+    clock = SystemClock()
+    while not job.stopping:
+        clock.sleep(0.01)
+    return "finished"
+
+
+handlers = {"polite": stuck, "deaf": stuck, "slow": slow, "*": mail}
