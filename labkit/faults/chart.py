@@ -85,6 +85,8 @@ def histogram(
     """Count each series in at most `bins` bins of a round width; `limit` is a line that should not be passed."""
     values = [value for group in series.values() for value in group]
     low, high = min(values, default=0.0), max(values, default=1.0)
+    if low == high:  # one instant, shown on the way from nothing to it
+        low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
     low = 0.0 if 0 <= low < high / 2 else low
     step = _round_step((high - low) / max(1, bins - 1))
     start = math.floor(low / step) * step
@@ -144,10 +146,9 @@ def _across(y: float, cls: str) -> str:
 def _axis(chart: Histogram, y: float) -> str:
     """Four times under the last row, and what the dashed line is."""
     bins = len(chart.series[0][1]) if chart.series else 0
-    marks = {round(bins * part / 4): part for part in range(5)} if bins else {}
-    anchors = {0: "", 4: "end"}
+    marks = dict.fromkeys(round(bins * part / 4) for part in range(5)) if bins else {}
+    anchors = {0: "", bins: "end"}
     parts = [
-        words(LEFT + PLOT * index / bins, y, chart.at(index), "lk-soft", anchors.get(part, "middle"))
-        for index, part in marks.items()
+        words(LEFT + PLOT * index / bins, y, chart.at(index), "lk-soft", anchors.get(index, "middle")) for index in marks
     ]
     return "".join(parts)

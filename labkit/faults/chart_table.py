@@ -5,8 +5,9 @@ Not handled here: finding out what survives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from labkit.faults.paint import BASE_STYLE, GLYPHS, cells, clean, crop, element, escape, rule
 
@@ -14,6 +15,9 @@ TICK = "\N{CHECK MARK}"
 SIGNS = {"holds": TICK, "broken": GLYPHS["broken"][0], "not_exercised": "?"}
 WORDS = {"holds": "holds", "broken": "broken", "not_exercised": "not exercised"}
 WIDTH = 98
+MOST = 6  # lines of a cell in the text
+WHOLE = 24  # cells of a word that is kept whole if it can be
+HANG = "  "  # under the words behind a sign
 EDGE = "1px solid rgba(128,128,128,.3)"
 
 STYLE = BASE_STYLE + "".join(
@@ -78,8 +82,8 @@ class Table:
         count = max((len(row) for row in grid), default=0)
         grid = [row + [""] * (count - len(row)) for row in grid]
         wide = _widths(grid, count)
-        lines = ["  ".join(_padded(cell, w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in grid]
-        lines.insert(1, "  ".join("\u2500" * w for w in wide))
+        head, *body = ["\n".join(_printed(row, wide)) for row in grid]
+        lines = [head, "  ".join("\u2500" * w for w in wide), *body]
         return "\n".join([clean(self.caption), *lines] if self.caption else lines)
 
     def _repr_html_(self) -> str:
@@ -115,13 +119,36 @@ def _cell(cell: str | Mark, index: int) -> str:
 
 
 def _widths(grid: Sequence[Sequence[str]], count: int) -> list[int]:
-    """The widest cell of each column; where all together are too wide, the widest columns give way."""
-    wide = [max(1, *(cells(row[index]) for row in grid)) for index in range(count)]
-    while wide and sum(wide) + 2 * (count - 1) > WIDTH and max(wide) > 4:
-        wide[wide.index(max(wide))] -= 1
+    """The widest cell of each column; where all together are too wide, the widest columns wrap, words whole if they can."""
+    columns = [[row[index] for row in grid] for index in range(count)]
+    wide = [max(1, *map(cells, column)) for column in columns]
+    words = [max([4, *(cells(word) for cell in column for word in cell.split())]) for column in columns]
+    while sum(wide) + 2 * (count - 1) > WIDTH and max(wide) > 4:
+        roomy = [index for index in range(count) if wide[index] > min(WHOLE, words[index] + len(HANG))]
+        wide[max(roomy or range(count), key=wide.__getitem__)] -= 1
     return wide
 
 
-def _padded(cell: str, wide: int) -> str:
-    shown = crop(cell, wide)
-    return shown + " " * (wide - cells(shown))
+def _printed(row: Sequence[str], wide: Sequence[int]) -> Iterator[str]:
+    """A row in as many lines as its highest cell takes."""
+    for line in zip_longest(*map(_wrapped, row, wide), fillvalue=""):
+        yield "  ".join(shown + " " * (w - cells(shown)) for shown, w in zip(line, wide, strict=True)).rstrip()
+
+
+def _wrapped(cell: str, wide: int) -> list[str]:
+    """A cell in at most `MOST` lines; what follows a sign hangs behind it."""
+    hang = HANG if cell[:2].rstrip() in SIGNS.values() else ""
+    lines = [""]
+    for word in cell.split():
+        if lines[-1].strip() not in ("", *SIGNS.values()) and cells(f"{lines[-1]} {word}") > wide:
+            lines.append(hang)
+        lines[-1] += f" {word}" if lines[-1].strip() else word
+        while cells(lines[-1]) > wide:  # a word that is longer than a line
+            cut = _fitting(lines[-1], wide)
+            lines[-1:] = [lines[-1][:cut], hang + lines[-1][cut:]]
+    return lines if len(lines) <= MOST else [*lines[: MOST - 1], crop(f"{lines[MOST - 1]} \N{HORIZONTAL ELLIPSIS}", wide)]
+
+
+def _fitting(text: str, wide: int) -> int:
+    """How many characters of the text fit into so many cells."""
+    return next(size for size in range(len(text), 0, -1) if size == 1 or cells(text[:size]) <= wide)

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
-from sqlalchemy import URL, Engine, Pool, create_mock_engine, event, make_url
+from sqlalchemy import URL, Engine, Pool, create_mock_engine, make_url
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from labkit import tables
@@ -24,7 +25,7 @@ from labkit.faults.sql_gate import LockWait
 
 KINDS = ("memory", "sqlite", "postgres")
 Rows = dict[str, list[dict[str, Any]]]
-Connect = Callable[[], Any]  # makes a raw connection
+Connect = Callable[[], Any]  # makes a connection that is prepared and has no gate yet
 
 # a URL of each kind, for what does not depend on which database it is
 ANY_URL = {
@@ -66,9 +67,10 @@ class ProcessPool(Pool):
     _free: list[ConnectionPoolEntry]
 
     def of_process(self, connect: Any) -> ProcessPool:
-        """A pool of another process with the same listeners."""
-        made = object.__new__(ProcessPool)  # subtle: `copy.copy` is slow, and this is done for each process
+        """A pool of another process, quickly: this is done for each of them."""
+        made = object.__new__(ProcessPool)
         made.__dict__.update(self.__dict__)
+        made.__dict__.pop("dispatch", None)  # listeners are the process's own
         made._invoke_creator = connect
         made._free = []
         return made
@@ -91,30 +93,33 @@ class ProcessPool(Pool):
 
 
 @lru_cache(maxsize=len(KINDS))
-def shared_engine(kind: str) -> Engine:
-    """The engine whose dialect and compiled statements all processes share. It never connects itself."""
-    engine = open_engine(ANY_URL[kind], poolclass=ProcessPool)
-    # subtle: the last of the listeners, so that what the library does to open a connection is no crossing
-    event.listen(engine, "connect", lambda connection, record: connection.arm(*connection.owner))
-    return engine
+def shared_engine(kind: str) -> tuple[Engine, ProcessPool]:
+    """The engine whose dialect and compiled statements all processes share, and a pool to make theirs from. Neither connects itself."""
+    engine = open_engine(ANY_URL[kind])
+    return engine, ProcessPool(lambda: None, dialect=engine.dialect)  # type: ignore[arg-type]
+
+
+def prepare(kind: str, connection: Any) -> None:
+    """What the library does to a new connection. It has no gate yet, so none of this is a crossing."""
+    shared_engine(kind)[0].pool.dispatch.connect(connection, SimpleNamespace(driver_connection=connection))
 
 
 def engine_of(kind: str, url: str, connect: Connect, gate: Gate, locks: LockWait) -> Engine:
-    """An engine of one process: the shared one with a pool of its own."""
+    """An engine of one process: the shared one with connections and listeners of its own."""
+    shared, pool = shared_engine(kind)
 
     def connect_for_process(record: Any) -> Any:
         if gate.dead:
             gate.refuse()
         made = connect()
-        made.owner = (gate, locks)
+        made.arm(gate, locks)
         return made
 
-    shared = shared_engine(kind)
     engine = object.__new__(Engine)
     engine.__dict__.update(shared.__dict__)
-    engine.url = parsed(url)
-    pool: Any = engine.pool
-    engine.pool = pool.of_process(connect_for_process)
+    engine.__dict__.pop("dispatch", None)
+    engine.dispatch._update(shared.dispatch, only_propagate=False)
+    engine.url, engine.pool = parsed(url), pool.of_process(connect_for_process)
     return engine
 
 
@@ -127,7 +132,7 @@ def parsed(url: str) -> URL:
 def schema(kind: str) -> tuple[str, ...]:
     """The statements that make labkit's tables."""
     made: list[str] = []
-    dialect = shared_engine(kind).dialect
+    dialect = shared_engine(kind)[0].dialect
     mock = create_mock_engine(ANY_URL[kind], lambda sql, *_, **__: made.append(str(sql.compile(dialect=dialect))))
     tables.metadata.create_all(mock, checkfirst=False)
     return tuple(made)

@@ -1,8 +1,8 @@
 """Draws a whole transaction as one mark where the calls are many: BEGIN, one statement and COMMIT become the statement.
 
 A transaction in which anything happened (a fault, an effect, a death, a call of somebody else) stays as it is, call by
-call, so that no trouble is ever hidden. A transaction that only read ends without a call; it counts as whole when its
-process begins another one later.
+call, so that no trouble is ever hidden. A transaction that only read may end without a call; it counts as whole when
+its process begins the next one right away.
 
 Not handled here: transactions of several statements, and leaving calls out (see `picture_fold`).
 """
@@ -36,12 +36,11 @@ def _size(columns: Sequence[Column], at: int) -> int:
     begin, *rest = columns[at : at + 3]
     if len(rest) < 2 or not _verb(begin).startswith("begin") or _verb(rest[0]).startswith(CONTROL):
         return 0
-    if not all(_quiet(column, begin) for column in (begin, rest[0])):
+    if not all(_quiet(column, begin) for column in (begin, rest[0])) or rest[1].process != begin.process:
         return 0
-    if _verb(rest[1]).startswith(("commit", "rollback")) and _quiet(rest[1], begin):
-        return 3
-    later = next((verb for column in columns[at + 2 :] if column.process == begin.process and (verb := _verb(column))), "")
-    return 2 if later.startswith("begin") and not WRITES.match(_verb(rest[0])) else 0
+    if _verb(rest[1]).startswith(("commit", "rollback")):
+        return 3 if _quiet(rest[1], begin) else 0
+    return 2 if _verb(rest[1]).startswith("begin") and not WRITES.match(_verb(rest[0])) else 0
 
 
 def _verb(column: Column) -> str:

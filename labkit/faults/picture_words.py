@@ -61,7 +61,9 @@ def above(item: Column | Fold, process: str) -> list[Word]:
         return lines(item.call.label or item.call.boundary, limit=LIMIT)
     if item.end is not None and item.call is None:
         more = item.end.text.removeprefix(item.end.label)
-        return [*lines(item.end.label, "lk-strong", 1), *lines(more, "lk-soft", 3, 0.9 * ROOMY)]
+        named = width(more.partition(":")[0].strip()) if item.end.label == "raised" else 0.0
+        limit = max(0.9 * ROOMY, min(named + 5, WIDEST))  # the class of what was raised is not cut either
+        return [*lines(item.end.label, "lk-strong", 1), *lines(more, "lk-soft", 3, limit)]
     if item.note is not None:
         return [*lines(item.note.label or item.note.kind, "lk-strong", 2), *lines(item.note.text, "lk-soft", 2)]
     return []

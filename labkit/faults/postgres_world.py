@@ -19,9 +19,9 @@ import psycopg
 from sqlalchemy import Engine
 
 from labkit.clock import SystemClock, VirtualClock
-from labkit.faults.database_world import Rows, engine_of, schema
+from labkit.faults.database_world import Rows, engine_of, prepare, schema
 from labkit.faults.gate import Gate
-from labkit.faults.postgres_gate import Parking
+from labkit.faults.postgres_gate import GatedPgConnection, Parking
 from labkit.faults.postgres_tables import OTHERS, SEQUENCES, SHADOW_CLOCK, STAMP, TABLES, Table, referred_first
 from labkit.faults.sql_gate import LockWait
 
@@ -67,8 +67,13 @@ class PostgresWorld:
             session += " -c deadlock_timeout=10min"  # subtle: the stage sees a deadlock first, however slow the machine
         return Parking(self._plain, options=session, prepare_threshold=None)
 
+    def _connect(self) -> GatedPgConnection:
+        made = self._parking.take()
+        prepare(self.kind, made)
+        return made
+
     def engine(self, gate: Gate, locks: LockWait) -> Engine:
-        return engine_of(self.kind, self.url, self._parking.take, gate, locks)
+        return engine_of(self.kind, self.url, self._connect, gate, locks)
 
     def _ask(self, *statements: str) -> list[tuple[list[str], list[Any]]]:
         """(column names, rows) of each statement, in one round trip."""

@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from labkit.clock import VirtualClock
-from labkit.faults.database_world import Rows, engine_of, schema
+from labkit.faults.database_world import Rows, engine_of, prepare, schema
 from labkit.faults.escape import allowed
 from labkit.faults.gate import Gate
 from labkit.faults.sql_gate import GatedConnection, LockWait
@@ -86,7 +86,9 @@ class SqliteWorld:
             made = sqlite3.connect(self._place, timeout=0, **self._options)
         # the database's clock is the world's (see `database.db_now`)
         made.create_function("strftime", -1, self._strftime)
-        return GatedConnection(made, self._park)
+        gated = GatedConnection(made, self._park)
+        prepare(self.kind, gated)
+        return gated
 
     def _park(self, raw: sqlite3.Connection, as_new: bool) -> None:
         """Keep a raw connection for the next process, unless something of the last one is left in it."""

@@ -37,9 +37,10 @@ def mutants(source: str) -> dict[str, str]:
             changed = copy.deepcopy(tree)
             change(list(ast.walk(changed))[number])
             text = ast.unparse(ast.fix_missing_locations(changed))
+            name = f"{getattr(node, 'lineno', 0)}: {says}"
             if text not in seen:
                 seen.add(text)
-                made[f"{getattr(node, 'lineno', 0)}: {says}"] = text
+                made[name if name not in made else f"{name} (again)"] = text
     return dict(sorted(made.items(), key=lambda item: int(item[0].partition(":")[0])))
 
 

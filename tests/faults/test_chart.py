@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from xml.etree import ElementTree
 
+import pytest
+
 from labkit.faults.chart import Histogram, bad, good, histogram, table, unknown
 from labkit.faults.paint import cells
-from tests.faults.boxes import overlaps
+from tests.faults.boxes import boxes, overlaps
 
 
 def clients() -> Histogram:
@@ -66,6 +68,23 @@ def test_few_values_draw() -> None:
         assert sum(sum(counts) for _, counts in made.series) == sum(map(len, data.values()))
 
 
+@pytest.mark.parametrize(("value", "first", "last"), [(0.0, "0 s", "1.02 s"), (2.0, "0 s", "2.05 s"), (-3.0, "-3 s", "0.1 s")])
+def test_equal_values_are_one_slim_bar_on_a_whole_axis(value: float, first: str, last: str) -> None:
+    """The axis reaches from nothing to the value, and both its ends are written inside the picture."""
+    root = drawing(histogram({"a": [value] * 5}))
+    (bar,) = root.iter("rect")
+    assert float(bar.get("width", "")) < 40
+    ends = [node for node in root.iter("text") if node.text in (first, last)]
+    assert [node.get("text-anchor") for node in ends] == [None, "end"]
+    assert min(box[1] for box in boxes(root)) >= 0
+
+
+def test_one_bin_has_both_ends_of_its_axis() -> None:
+    """The word at the left edge begins there."""
+    root = drawing(histogram({"a": [3.0]}, bins=1))
+    assert [(node.text, node.get("text-anchor")) for node in root.iter("text")][2:] == [("0 s", None), ("5 s", "end")]
+
+
 def test_table_cells_carry_sign_and_words() -> None:
     """Marks, bools and names of verdicts are told apart without colour."""
     made = table(
@@ -84,8 +103,21 @@ def test_table_cells_carry_sign_and_words() -> None:
 
 
 def test_table_text_is_narrow_and_html_escaped() -> None:
-    """Long cells are cropped in the text; markup in cells stays text."""
+    """Long cells wrap and are cropped at last; markup in cells stays text."""
     made = table(["a" * 80, "b"], [["<script>", good("<b>" + "x" * 200)]])
     assert max(map(cells, repr(made).splitlines())) < 100
     assert {"script"}.isdisjoint(node.tag for node in ElementTree.fromstring(made._repr_html_()).iter())
     assert made._repr_html_() == made._repr_html_()
+
+
+def test_long_headers_and_cells_wrap_between_words() -> None:
+    """No word is lost where lines can be added, and what follows a sign hangs behind it."""
+    made = table(
+        ["", "clicked twice", "crash anywhere", "two at once", "cancelled meanwhile"],
+        [["check the state", good(), *[bad("told cancelled, and it is completed")] * 3]] * 2,
+    )
+    assert repr(made).splitlines() == [
+        "                  clicked twice      crash anywhere      two at once         cancelled",
+        "                                                                             meanwhile",
+        "\u2500" * 15,
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from labkit.faults.paint import cells
 from labkit.faults.picture import svg, text
 from labkit.faults.picture_fold import Fold, fold
 from labkit.faults.picture_layout import lay_out
+from labkit.faults.picture_pack import pack
 from labkit.faults.picture_story import read
 from labkit.faults.trace import Line, Trace
 from tests.faults.boxes import boxes, overlaps
@@ -141,7 +143,33 @@ def hostile() -> Trace:
     return story.trace("x:<script>", ("<script>", "</div><script>"))
 
 
-TRACES = {f.__name__: f() for f in (reboot, two_callers, retried, long, hostile)}
+def ordinary(fault: str = "") -> Trace:
+    """Fifteen calls of an exercise: a task is read, claimed and done, over a crash; `fault` meets the last commit."""
+    story = Story()
+    for process, again in (("p1", ""), ("p2", " again")):
+        story.start(process, "restarted" if again else "runs")
+        for label in ("BEGIN", "SELECT tasks", "BEGIN", "UPDATE tasks", "COMMIT"):
+            story.call(process, "sql", label)
+        story.lines.append(Line("note", process, label="work", text="shop key=t1"))
+        story.call(process, "cloud", DEPLOY, effect=f"key=t1{again}", fault="" if again else "crash")
+        if not again:
+            story.end("p1", "crashed")
+    for label in ("BEGIN", "UPDATE tasks", "COMMIT"):
+        story.call("p2", "sql", label, fault=fault if label == "COMMIT" else "")
+    story.end("p2", "returned", "returned 't1 completed'")
+    return story.trace("idempotency.fresh/memory:p1@cloud1.after+crash")
+
+
+def refused() -> Trace:
+    """A call that is refused for good, and its caller that gives up."""
+    story = Story()
+    story.start("p1")
+    story.before("p1", "cloud", DEPLOY, "error(TerminalError)")
+    story.end("p1", "raised", "raised RetriesExhausted: Every attempt failed; the last error is the cause.")
+    return story.trace("retry/memory:p1@cloud1.before+error(TerminalError)")
+
+
+TRACES = {f.__name__: f() for f in (reboot, two_callers, retried, long, hostile, ordinary, refused)}
 every_trace = pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
 
 
@@ -292,6 +320,76 @@ def test_a_long_run_is_folded_and_counts_what_it_leaves_out() -> None:
 def test_a_short_run_is_shown_whole() -> None:
     """Up to forty calls nothing is left out."""
     assert not any(isinstance(item, Fold) for item in fold(read(reboot())))
+
+
+def test_an_ordinary_run_over_a_crash_fits_a_narrow_page() -> None:
+    """Fifteen calls of two processes stand in less than the width of a notebook's cell, at full size."""
+    assert float(drawing(ordinary()).get("width", "")) < 840
+
+
+def test_a_quiet_transaction_is_one_mark_with_all_its_numbers() -> None:
+    """Its statement stands for it, its calls are counted, pointing at it tells them all, and the terminal has them."""
+    said = [node.text for node in drawing(ordinary()).iter("text")]
+    assert [said.count(range_) for range_ in ("1–2", "3–5", "7–9")] == [2, 2, 1]
+    assert not {"BEGIN", "COMMIT"} & set(said)
+    assert pack(read(ordinary())).calls == read(ordinary()).calls == 15
+    assert any((node.text or "").count("COMMIT") == 2 for node in drawing(ordinary()).iter("title"))
+    assert "a transaction from BEGIN to its end" in "".join(parsed(ordinary()).itertext())
+    assert text(ordinary()).count("COMMIT") == 3
+
+
+@pytest.mark.parametrize("fault", ["crash", "timeout", "delay(2)"])
+def test_a_transaction_with_a_fault_is_shown_call_by_call(fault: str) -> None:
+    """What a picture is there to show is never inside another mark."""
+    columns = pack(read(ordinary(fault))).columns
+    shown = [column.call.number for column in columns if column.process == "p2" and column.call and not column.inside]
+    assert shown == [6, 7, 8, 9]
+
+
+def test_a_transaction_that_others_interrupt_or_that_stays_open_is_shown_call_by_call() -> None:
+    """Nobody knows whether a read is over before its process begins anew; other calls may have come between."""
+    story = Story()
+    for process in ("p1", "p2"):
+        story.start(process)
+    for label in ("BEGIN", "UPDATE tasks", "COMMIT", "BEGIN", "SELECT tasks"):
+        for process in ("p1", "p2"):
+            story.call(process, "sql", label)
+    for label in ("BEGIN", "SELECT tasks"):
+        story.call("p1", "sql", label)
+    story.call("p1", "cloud", DEPLOY)
+    story.call("p1", "sql", "BEGIN")
+    assert not any(column.inside for column in pack(read(story.trace("t"))).columns)
+
+
+def test_up_to_twelve_calls_stand_one_by_one() -> None:
+    """A short run hides nothing."""
+    story = read(reboot())
+    assert pack(story) is story
+    assert [node.text for node in drawing(reboot()).iter("text")].count("COMMIT") == 2
+
+
+@every_trace
+def test_time_goes_from_left_to_right_in_all_lanes(trace: Trace) -> None:
+    """However close the lanes share their room, a later mark stands to the right of an earlier one."""
+    xs = [spot.x for spot in lay_out(pack(read(trace))).spots]
+    assert all(later - earlier >= 15 for earlier, later in pairwise(xs))
+
+
+def test_the_class_of_an_error_is_written_whole() -> None:
+    """Neither the class of a fault nor that of what was raised is cut or broken."""
+    said = [node.text for node in drawing(refused()).iter("text")]
+    assert {"error", "(TerminalError)"} < set(said)
+    assert any((word or "").startswith("RetriesExhausted:") for word in said)
+
+
+@every_trace
+def test_a_cut_edge_shows_that_the_picture_scrolls(trace: Trace) -> None:
+    """Shadow and arrow stay at the edge, their covers move with the picture; no colour of the page, no shadow."""
+    scroll = re.search(r"\.lk \.lk-scroll\{(.*?)\}", svg(trace))
+    assert scroll is not None
+    assert scroll[1].count("no-repeat local") == 2
+    assert scroll[1].count("no-repeat scroll") == 4
+    assert "var(--jp-layout-color0" in scroll[1]
 
 
 def test_time_is_written_where_it_changes() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from labkit.errors import StaleTask, StoreBusy
 from labkit.faults import Process, Scenario, Schedule, open_world
@@ -318,3 +318,33 @@ def test_odd_values_and_errors_are_told_all_the_same() -> None:
     told = describe_error(error)
     assert "cannot be shown" in told["message"]
     assert " at 0x" not in json.dumps(told)
+
+
+def test_listeners_of_a_process_die_with_it(world: World) -> None:
+    """What a program hangs on its engine is not there in the next process, nor in the next run."""
+    heard: list[str] = []
+
+    def body(process: Process) -> None:
+        event.listen(process.engine, "begin", lambda connection: heard.append("begin"))
+        event.listen(process.engine, "connect", lambda connection, record: heard.append("connect"))
+        process.store.get("t1")
+
+    for _ in range(3):
+        outcome(world, body)
+    outcome(world, lambda process: process.store.get("t1"))
+    assert heard == ["connect", "begin"] * 3
+
+
+def test_what_a_process_leaves_in_a_connection_dies_with_it(world: World) -> None:
+    """Settings, temporary tables and functions are not there for the next one."""
+
+    def first(process: Process) -> None:
+        with process.engine.connect() as connection:
+            connection.execute(text("CREATE TEMP TABLE mine (a INTEGER)"))
+            if connection.dialect.name == "sqlite":
+                connection.execute(text("PRAGMA foreign_keys = ON"))
+                connection.connection.create_function("mine", 0, lambda: 1)
+            connection.commit()
+
+    outcome(world, first)
+    assert outcome(world, first).how == "returned"  # a second CREATE would fail

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Engine, select
@@ -29,14 +29,11 @@ from labkit.task import Task
 LEASE, ROOM = 60.0, 4
 WORKERS = st.sampled_from(["w1", "w2"])
 SECONDS = st.sampled_from([61.0, 30.0, 200.0])
-STEPS = settings(max_examples=60, stateful_step_count=50, derandomize=True, database=None, deadline=None,
+STEPS = settings(max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None,
                  suppress_health_check=list(HealthCheck))  # fmt: skip
 
 # what must have happened somewhere, or the machine has shown nothing
-REACHED = [
-    "claimed pending", "claimed running", "refused, running", "refused, pending", "refused, completed",
-    "refused, failed", "completed, run 1", "failed, run 1", "cancelled, run 1",
-]  # fmt: skip
+REACHED = {"claimed pending", "claimed running", "refused", "completed", "failed", "cancelled"}
 
 
 @dataclass
@@ -98,7 +95,7 @@ class QueueMachine(RuleBasedStateMachine):
         row.attempt, row.counted = row.attempt + 1, row.counted + 1
 
     def end(self, row: Row, state: str) -> None:
-        self.seen[f"{state}, run {len(row.ends) + 1}"] += 1
+        self.seen[state] += 1
         row.state = state
         row.ends.append("completed" if state == "completed" else "error")
 
@@ -156,7 +153,7 @@ class QueueMachine(RuleBasedStateMachine):
         lease = self.held[number % len(self.held)]
         row = self.holds(lease)
         if row is None:
-            self.seen[f"refused, {self.rows[lease.task_id].state}"] += 1
+            self.seen["refused"] += 1
             with pytest.raises(StaleLease):
                 act(lease)
             return None, None
@@ -279,10 +276,11 @@ def _engine(kind: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def check(engine: Engine, machine: type[QueueMachine] = QueueMachine) -> Counter[str]:
+def check(engine: Engine, machine: type[QueueMachine] = QueueMachine, steps: settings = STEPS) -> Counter[str]:
     """Run it, and return what was reached."""
     seen: Counter[str] = Counter()
-    run_state_machine_as_test(type(machine.__name__, (machine,), {"engine": engine, "seen": seen}), settings=STEPS)
+    made = type(machine.__name__, (machine,), {"engine": engine, "seen": seen})
+    run_state_machine_as_test(made, settings=steps)
     return seen
 
 
@@ -291,14 +289,14 @@ def check(engine: Engine, machine: type[QueueMachine] = QueueMachine) -> Counter
 def test_model_on_sqlite(kind: str) -> None:
     """Whatever is done in whatever order, the queue does what the model does. In memory and in a file."""
     with _engine(kind) as engine:
-        assert {*REACHED} <= {*check(engine)}
+        assert REACHED <= {*check(engine)}
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_model_on_postgres(postgres: Engine) -> None:
     """The same on PostgreSQL."""
-    assert {*REACHED} <= {*check(postgres)}
+    assert REACHED <= {*check(postgres)}
 
 
 class Unfenced(QueueMachine):
@@ -312,5 +310,6 @@ class Unfenced(QueueMachine):
 @pytest.mark.slow
 def test_the_model_can_fail() -> None:
     """The twin: with the fence taken out of the model, the machine finds the difference."""
-    with _engine("memory") as engine, pytest.raises(Exception, match=r"was fenced off|DID NOT RAISE|assert"):
-        check(engine, Unfenced)
+    steps = settings(STEPS, phases=[Phase.generate], report_multiple_bugs=False)  # to find it is enough
+    with _engine("memory") as engine, pytest.raises((StaleLease, AssertionError)):
+        check(engine, Unfenced, steps)
