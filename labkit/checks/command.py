@@ -20,14 +20,16 @@ from labkit.errors import UsageError
 from labkit.faults.picture import text
 from labkit.faults.schedule import Token
 
+LISTED = ("id", "title", "chapter", "origin", "minutes", "difficulty", "points")
+
 
 def exercises(as_json: bool = False) -> int:
     """List the exercises."""
     passed = set(workfolder.passed())
     rows = [
-        {"id": e.id, "title": e.title, "chapter": e.chapter, "origin": e.origin, "minutes": e.minutes, "difficulty": e.difficulty, "points": e.points, "passed": e.id in passed}
+        {**{name: getattr(e, name) for name in LISTED}, "passed": e.id in passed}
         for e in registry.every()
-    ]  # fmt: skip
+    ]
     if as_json:
         print(json.dumps(rows, indent=1))
         return 0

@@ -94,7 +94,8 @@ def _check(
     for database in _rounds(asked, databases):
         try:
             with place(database) as (url, folder):
-                listen(heard, nursery, patience, source, database, url, engine, folder)
+                job = {"source": source, "database": database, "url": url, "engine": engine, "folder": str(folder)}
+                listen(heard, nursery, patience, **job)
         except PostgresUnavailable as error:
             missing = f"not exercised on postgres: {error}"
             continue
@@ -124,27 +125,10 @@ def place(database: str) -> Iterator[tuple[str, Path]]:
         yield url, folder
 
 
-def listen(
-    heard: _Listening,
-    nursery: Nursery,
-    patience: Patience,
-    source: str,
-    database: str,
-    url: str,
-    engine: str,
-    folder: Path,
-) -> None:
-    """Run the host once and let the jury hear what it says."""
-    job = {
-        "exercise": heard.exercise.id,
-        "source": source,
-        "database": database,
-        "url": url,
-        "engine": engine,
-        "folder": str(folder),
-    }
+def listen(heard: _Listening, nursery: Nursery, patience: Patience, **job: Any) -> None:
+    """Run the host once (`job` are the arguments of `host.serve`) and let the jury hear what it says."""
     heard.finished = False
-    child = nursery.start("labkit.checks.host:serve", **job)
+    child = nursery.start("labkit.checks.host:serve", exercise=heard.exercise.id, **job)
     try:
         for said in child.reports(patience.stall, patience.total):
             _take(heard, said)
@@ -170,9 +154,8 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             made = End.from_data(end)
             heard.last_token = made.token
             heard.jury.hear(Seen(case, kind, made))
-            heard.finished = any(
-                outcome.how == "endless" for outcome in made.outcomes
-            )  # no need to wait for the others, each as long
+            # one run without an end is enough: each of the others would take as long
+            heard.finished = any(outcome.how == "endless" for outcome in made.outcomes)
         case {"case": case}:
             heard.case = case
         case {"covered": _}:
@@ -263,10 +246,14 @@ def _replayed(
     said: dict[str, Any] = {}
     try:
         for said in child.reports(patience.stall, patience.total):
-            if "unusable" in said:
-                raise UsageError(said["unusable"])
+            if "trace" in said:
+                break
+            if said.keys() & {"unusable", "forbidden"}:
+                raise UsageError(*said.values())
     except TimeoutError:
         raise UsageError("the replay never ends") from None
+    except ValueError:
+        raise UsageError("the replay broke off: the answer spoke for the host") from None
     finally:
         child.kill()
         child.wait()

@@ -11,7 +11,7 @@ from labkit.checks.common import crash_rule, ends, interrupted, raised, same_tas
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.stored_task_races import EFFECT, LEAVING, cancel_stands, leaves, no_failure, one_end, told
 
-KEPT = ("user_input", "priority", "created_at", "idempotency_key")
+KEPT = ("user_input", "priority", "idempotency_key")
 FINISHED = ("completed", "completed_empty", "cancelled")
 
 
@@ -65,7 +65,7 @@ def _why_raised(bases: list[str]) -> str:
 def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored = seen.end.tasks.get(facts["id"])
     wanted = {"user_input": facts["input"], "priority": 0, "idempotency_key": None, **facts["fields"]}
-    lost = [name for name in KEPT if stored and name in wanted and stored[name] != wanted[name]]
+    lost = [name for name in KEPT if stored and stored[name] != wanted[name]]
     if stored is None or set(seen.end.tasks) != {facts["id"], "bystander"}:
         return Finding(
             f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}",
@@ -76,6 +76,8 @@ def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}",
             "a new task for a changed one: its other fields are lost",
         )
+    if stored["state"] == "completed" and stored["error"] not in (None, facts["fields"].get("error")):
+        return Finding(f"the completed task says {stored['error']!r}", "an error that nobody raised")
     return None
 
 

@@ -1,4 +1,5 @@
-"""The simulator. Read in this order: fault, schedule, gate, process, world, scenario, runner, sweep; then baton, interleave, search, kill.
+"""The simulator. Read in this order: fault, schedule, gate, sql_gate, process, world, scenario, runner, sweep; then actor, baton,
+interleave, search, kill, fidelity.
 
 It attaches to labkit from outside, at the boundaries; nothing in labkit's library imports it.
 """

@@ -12,83 +12,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Protocol
 
 from labkit.clock import VirtualClock
-from labkit.database import BUSY_SECONDS
-from labkit.faults import actors as cast
+from labkit.faults import threads
+from labkit.faults.actor import ASLEEP, BLOCKED, DONE, LOCKED, READY, Actor, Server, closed_door
 from labkit.faults.fault import Crash
-from labkit.faults.sql_gate import LockWait
 
-READY, ASLEEP, LOCKED, BLOCKED, DONE = "ready", "asleep", "locked", "blocked", "done"
+__all__ = ["Actor", "Baton", "Choose", "Server"]
+
 LOOK_AGAIN = 0.001  # real seconds until we ask the server whether a statement that is not back waits for a lock
-
-
-class Server(Protocol):
-    """What the stage asks of a database whose statements block inside it."""
-
-    def blockers(self, backend: int) -> bool: ...
-
-    def cancel(self, backend: int) -> None: ...
-
-    def settle(self) -> None: ...
-
-
-class Actor(LockWait):
-    """One process on the stage. `number` counts from 1; `left` says why it went although its code never ended."""
-
-    def __init__(self, stage: Baton, number: int, body: Callable[[Actor], None]) -> None:
-        self.stage, self.number, self.body = stage, number, body
-        self.state = READY
-        self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
-        self.left = ""
-        self.go = _closed_door()
-        self.came_back = threading.Semaphore(0)
-        self.backend: int | None = None  # the server process inside which our statement runs right now
-        self.asked = 0  # statements
-        self.victim = False
-        self.thread = 0
-        self.moves = 0
-
-    # what a gate asks of its stage
-
-    def turn(self) -> None:
-        if self.stage.crowd > 1:
-            self.stage.hand_back(self, READY)
-
-    def sleep(self, seconds: float) -> None:
-        if self.stage.crowd > 1:
-            self.until = self.stage.clock.elapsed + max(0.0, seconds)
-            self.stage.hand_back(self, ASLEEP)
-        else:
-            self.stage.clock.sleep(seconds)
-
-    def leave(self, how: str) -> NoReturn:
-        if threading.get_ident() == self.thread:  # else it is a thread that the process left behind
-            self.left = how
-            self.stage.finish(self)
-        while True:  # this thread's code will never get further
-            threading.Event().wait()
-
-    # what a connection asks when it meets a lock
-
-    def retry(self) -> bool:
-        stage = self.stage
-        self.until = stage.clock.elapsed + BUSY_SECONDS
-        stage.hand_back(self, LOCKED)
-        return self.until > stage.clock.elapsed
-
-    def ended(self) -> None:
-        self.stage.unlock()
-
-    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
-        if self.stage.server is None or self.stage.crowd < 2:
-            return act()
-        self.stage.go_to_server(self, backend)
-        try:
-            return act()
-        finally:
-            self.stage.back_from_server(self)
 
 
 Choose = Callable[[Sequence[Actor], Actor | None], Actor]
@@ -103,7 +35,7 @@ class Baton:
         self.actors: list[Actor] = []
         self.crowd = 0  # actors that have not ended
         self.current: Actor | None = None
-        self._over = _closed_door()
+        self._over = closed_door()
         self._mutex = threading.Lock()
         self.deadlock = ""
         self.failure: BaseException | None = None  # of ours, not of an actor's code
@@ -146,7 +78,7 @@ class Baton:
         if chosen is giver:
             return True
         if chosen.moves == 1:
-            cast.start(lambda: self._play(chosen))
+            threads.start(lambda: self._play(chosen))
         else:
             chosen.go.release()
         return False
@@ -238,13 +170,6 @@ class Baton:
             self.server.cancel(victim.backend)
         while victim.state == BLOCKED:
             victim.came_back.acquire(timeout=LOOK_AGAIN)
-
-
-def _closed_door() -> threading.Lock:
-    """A lock as the cheapest way to wake one thread: acquire waits until somebody releases."""
-    door = threading.Lock()
-    door.acquire()
-    return door
 
 
 def _go_on(ready: Sequence[Actor], current: Actor | None) -> Actor:

@@ -149,6 +149,7 @@ def _axis(chart: Histogram, y: float) -> str:
     marks = dict.fromkeys(round(bins * part / 4) for part in range(5)) if bins else {}
     anchors = {0: "", bins: "end"}
     parts = [
-        words(LEFT + PLOT * index / bins, y, chart.at(index), "lk-soft", anchors.get(index, "middle")) for index in marks
+        words(LEFT + PLOT * index / bins, y, chart.at(index), "lk-soft", anchors.get(index, "middle"))
+        for index in marks
     ]
     return "".join(parts)

@@ -146,7 +146,8 @@ def _wrapped(cell: str, wide: int) -> list[str]:
         while cells(lines[-1]) > wide:  # a word that is longer than a line
             cut = _fitting(lines[-1], wide)
             lines[-1:] = [lines[-1][:cut], hang + lines[-1][cut:]]
-    return lines if len(lines) <= MOST else [*lines[: MOST - 1], crop(f"{lines[MOST - 1]} \N{HORIZONTAL ELLIPSIS}", wide)]
+    last = crop(f"{lines[MOST - 1]} \N{HORIZONTAL ELLIPSIS}", wide) if len(lines) > MOST else ""
+    return [*lines[: MOST - 1], last] if last else lines
 
 
 def _fitting(text: str, wide: int) -> int:

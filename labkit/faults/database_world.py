@@ -21,7 +21,7 @@ from labkit import tables
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
 from labkit.faults.gate import Gate
-from labkit.faults.sql_gate import LockWait
+from labkit.faults.stage import LockWait
 
 KINDS = ("memory", "sqlite", "postgres")
 Rows = dict[str, list[dict[str, Any]]]

@@ -11,47 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from labkit.clock import VirtualClock
 from labkit.faults.fault import Crash, Fault, exception_for, fits
 from labkit.faults.record import Record
 from labkit.faults.schedule import Injection, fingerprint
+from labkit.faults.stage import Alone, Stage
+
+__all__ = ["Alone", "Crossing", "Gate", "Stage"]
 
 T = TypeVar("T")
 Later = Callable[[float, Callable[[], object], str], None]  # (seconds, act, what it is)
 
 MOST_CROSSINGS = 1_000  # a process that calls out more often than this never ends
 MOST_SWALLOWED = 50  # crossings after death before we stop asking
-
-
-class Stage(Protocol):
-    """What the gate asks of whoever lets the actors move (see `baton`)."""
-
-    def turn(self) -> None:
-        """Another actor may move now."""
-
-    def sleep(self, seconds: float) -> None:
-        """Virtual time passes for this actor."""
-
-    def leave(self, how: str) -> NoReturn:
-        """The code that calls this swallows its own death again and again: never let it go on."""
-
-
-class Alone:
-    """The stage of a process that has the world to itself."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        self.clock = clock
-
-    def turn(self) -> None:
-        return None
-
-    def sleep(self, seconds: float) -> None:
-        self.clock.sleep(seconds)
-
-    def leave(self, how: str) -> NoReturn:
-        raise Crash(how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from labkit.faults.schedule import Injection, Schedule, fingerprint
 from labkit.faults.world import World
 
 STALL = 20.0  # real seconds without a word after which a child is given up
-NURSERY = Nursery(["labkit.faults.kill:warm"])
+NURSERY = Nursery(["labkit.faults.kill:warm"], reuse=True)
 
 
 class ChildFailed(LabkitError):
@@ -51,7 +51,13 @@ class Killer:
         where = {"kind": self.world.kind, "folder": str(self.world.folder), "url": self.world.database.url}
         places = [str(fault) for fault in faults if fault.process == number]
         child = self._nursery.start(
-            "labkit.faults.kill:play", scenario=self._scenario, where=where, number=number, faults=places, body=body
+            "labkit.faults.kill:play",
+            doomed=bool(places),
+            scenario=self._scenario,
+            where=where,
+            number=number,
+            faults=places,
+            body=body,
         )
         try:
             return self._listen(child, number)
@@ -122,6 +128,7 @@ def play(
     gate.tell("start", "restarted" if body is None else "runs")
     outcome = run_body(Process(world, gate, store=what.store), what.restarted if body is None else what.bodies[body])
     gate.close()
+    world.close()
     gate.tell("end", outcome.how, "" if str(outcome) == outcome.how else str(outcome))
     report(told(gate) | {"outcome": vars(outcome)})
 

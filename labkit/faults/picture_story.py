@@ -3,7 +3,8 @@
 A `Column` is one place on the way from left to right: a call with both sides when nobody came between, half a call
 when somebody did, an effect that landed late, starts, an end. Nothing of the trace is dropped or put in another order.
 
-Not handled here: drawing a transaction as one call (see `picture_pack`), leaving out the dull parts (see `picture_fold`) and the places on the page (see `picture_layout`).
+Not handled here: drawing a transaction as one call (see `picture_pack`), leaving out the dull parts (see `picture_fold`)
+and the places on the page (see `picture_layout`).
 """
 
 from __future__ import annotations
@@ -75,9 +76,7 @@ class Column:
         """The trace's lines that stand here, in order."""
         yield from self.starts
         effect = self.effect.line if self.effect else None
-        yield from (
-            line for line in (self.before, *self.inside, effect, self.after, self.end, self.note) if line
-        )
+        yield from (line for line in (self.before, *self.inside, effect, self.after, self.end, self.note) if line)
 
     @property
     def calls(self) -> int:

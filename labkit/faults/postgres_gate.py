@@ -18,7 +18,8 @@ from psycopg.pq.abc import PGconn
 
 from labkit.faults.fault import Crash
 from labkit.faults.gate import Gate
-from labkit.faults.sql_gate import LockWait, label_of
+from labkit.faults.stage import LockWait
+from labkit.faults.statements import label_of
 
 # subtle: in pieces and not as DISCARD ALL, which is refused beside other statements and would cost a second round trip
 FORGET = (

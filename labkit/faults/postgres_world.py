@@ -23,7 +23,7 @@ from labkit.faults.database_world import Rows, engine_of, prepare, schema
 from labkit.faults.gate import Gate
 from labkit.faults.postgres_gate import GatedPgConnection, Parking
 from labkit.faults.postgres_tables import OTHERS, SEQUENCES, SHADOW_CLOCK, STAMP, TABLES, Table, referred_first
-from labkit.faults.sql_gate import LockWait
+from labkit.faults.stage import LockWait
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # subtle: `sim` before `pg_catalog`, so that the clock's functions shadow the server's, in the defaults of new columns too

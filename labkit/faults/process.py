@@ -23,7 +23,7 @@ from labkit.cloud import Cloud
 from labkit.faults.escape import inside_process
 from labkit.faults.gate import Gate
 from labkit.faults.outcome import Outcome, describe_error, forget_frames, plain
-from labkit.faults.sql_gate import LockWait
+from labkit.faults.stage import LockWait
 from labkit.faults.world import World
 from labkit.files import DiskFiles
 from labkit.store import JsonFileStore, MemoryStore, SqlStore, StateStore

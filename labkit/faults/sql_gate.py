@@ -11,49 +11,16 @@ Not handled here: the same for PostgreSQL (see `postgres_gate`).
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from labkit.faults.fault import Crash
 from labkit.faults.gate import Gate
+from labkit.faults.stage import LockWait
+from labkit.faults.statements import SESSION, label_of
 
-TABLE = re.compile(
-    r"\b(?:FROM|INTO|UPDATE|JOIN|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?\"?([A-Za-z_][\w.]*)", re.IGNORECASE
-)
-# what a statement leaves in its connection rather than in the database: such a connection is of no use to another process
-SESSION = ("PRAGMA", "ATTACH", "DETACH", "CREATE TEMP")
-
-
-@lru_cache(maxsize=1024)
-def label_of(statement: str) -> str:
-    """What a statement is, in two or three words: UPDATE tasks, BEGIN IMMEDIATE."""
-    words = statement.split(None, 2)
-    verb = words[0].upper().rstrip(";") if words else ""
-    if verb in ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "PRAGMA", "SET"):
-        return " ".join(word.upper() for word in words[:2])
-    if verb == "CREATE" and words[1].upper().startswith("TEMP"):
-        return "CREATE TEMP"
-    table = TABLE.search(statement)
-    return f"{verb} {table.group(1).lower()}" if table else verb
-
-
-class LockWait:
-    """How a statement that meets a lock waits. `retry` returns True when it is worth asking again (see `baton`)."""
-
-    victim = False  # the statement was cancelled to end a deadlock
-
-    def retry(self) -> bool:
-        return False
-
-    def ended(self) -> None:
-        """A transaction ended: whoever waits for a lock may ask again."""
-
-    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
-        """Do an act that may block inside the database; `backend` is the server's process for this connection."""
-        return act()
+__all__ = ["GatedConnection", "GatedCursor", "LockWait"]
 
 
 class GatedCursor:

@@ -23,7 +23,8 @@ from labkit.clock import VirtualClock
 from labkit.faults.database_world import Rows, engine_of, prepare, schema
 from labkit.faults.escape import allowed
 from labkit.faults.gate import Gate
-from labkit.faults.sql_gate import GatedConnection, LockWait
+from labkit.faults.sql_gate import GatedConnection
+from labkit.faults.stage import LockWait
 
 numbers = itertools.count(1)
 

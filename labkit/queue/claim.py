@@ -16,7 +16,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from labkit.queue.commit import COLUMNS, in_dialect, one_commit, task_of, times
-from labkit.queue.tables import LIMIT_SQL
+from labkit.queue.tables import ALIVE_SQL, LIMIT_SQL
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 
@@ -30,7 +30,9 @@ CHOSEN = {
   {_FIRST} {_PENDING} {_ORDER}) UNION ALL {_FIRST} {_EXPIRED} {_ORDER})) {_ORDER})""",
     # subtle: a CTE that is computed once; as a subquery of IN its LIMIT may be run again and let several rows through
     "postgresql": f"""chosen AS MATERIALIZED (
-  SELECT id FROM tasks WHERE state IN ('pending', 'running') AND (({_PENDING}) OR ({_EXPIRED})){{besides}}
+  SELECT id FROM tasks WHERE {ALIVE_SQL} AND CASE state
+    WHEN 'pending' THEN available_at <= {{now}}
+    ELSE lease_expires_at < {{now}} AND attempt < {LIMIT_SQL} END{{besides}}
   {_ORDER} FOR UPDATE OF tasks SKIP LOCKED)""",
 }
 TAKE = f"""UPDATE tasks SET state = 'running', worker_id = :worker, attempt = attempt + 1, lease_expires_at = {{expires}},

@@ -21,13 +21,15 @@ from sqlalchemy.exc import DBAPIError
 
 from labkit.database import db_now, is_busy, parse_time
 from labkit.errors import StoreBusy
-from labkit.tables import task_from_row, tasks
-from labkit.task import Task
+from labkit.tables import tasks
+from labkit.task import Task, TaskState
 
 Rows = list[tuple[Any, ...]]
 Execute = Callable[[str, Mapping[str, Any]], Rows]
 NAMES = [column.name for column in tasks.c]
 COLUMNS = ", ".join(NAMES)
+_TIME_PLACES = [place for place, name in enumerate(NAMES) if name.endswith("_at")]
+_STATE_PLACE = NAMES.index("state")
 _NOW_ON_SQLITE = str(select(db_now()).compile(dialect=sqlite.dialect()))
 # subtle: asked once for a statement, since clock_timestamp() runs on while the statement does
 _MOMENT = "moment AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS at)"
@@ -55,7 +57,12 @@ def for_both(template: str, **words: str) -> dict[str, str]:
 
 def task_of(row: tuple[Any, ...]) -> Task:
     """The task in a row of `COLUMNS`."""
-    return task_from_row(dict(zip(NAMES, row, strict=True)))
+    values = list(row)
+    for place in _TIME_PLACES:
+        if values[place] is not None:
+            values[place] = parse_time(values[place])
+    values[_STATE_PLACE] = TaskState(values[_STATE_PLACE])
+    return Task(**dict(zip(NAMES, values, strict=True)))
 
 
 def times(execute: Execute, engine: Engine, now: datetime | None, seconds: float = 0.0) -> dict[str, Any]:

@@ -85,8 +85,9 @@ def _statements(node: ast.AST, silent: set[int]) -> Iterator[tuple[str, object]]
     for field in BODIES:
         body = getattr(node, field, None) or []
         for at, statement in enumerate(body):
-            if id(statement) not in silent:
-                yield f"drops {_short(statement)}", _drop(field, at)
+            if id(statement) in silent:
+                continue
+            yield f"drops {_short(statement)}", _drop(field, at)
             if at + 1 < len(body):
                 yield f"swaps {_short(statement)} with the next", _swap(field, at)
 

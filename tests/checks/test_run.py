@@ -30,7 +30,8 @@ ENDLESS = {
     "prints for ever": "while True:\n        print('x' * 1000)",
     "sleeps for ever": "import time\n    time.sleep(1000)",
     "waits for a lock": "import threading\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()",
-    "swallows MemoryError": "kept = []\n    while True:\n        try:\n            kept.append(bytearray(1 << 28))\n        except MemoryError:\n            pass",
+    "swallows MemoryError": "kept = []\n    while True:\n        try:\n            kept.append(bytearray(1 << 28))\n"
+    "        except MemoryError:\n            pass",
     "forks for ever": "import os\n    while True:\n        try:\n            os.fork()\n        except OSError:\n            pass",
 }
 
@@ -315,6 +316,7 @@ UNREPLAYABLE = {
     "does not parse": ("warmup.keys/memory:none", "def", "does not parse"),
     "fails": ("warmup.keys/memory:none", "1 / 0\n" + GOOD, "ZeroDivisionError"),
     "forbidden": ("warmup.keys/memory:none", "import numpy\n" + GOOD, "imports numpy"),
+    "forbidden at load": ("warmup.keys/memory:none", "__import__('num' + 'py')\n" + GOOD, "imports numpy"),
     "endless": ("warmup.keys/memory:none", DEF + "while True: pass", "never ends"),
     "ends the process": ("warmup.keys/memory:none", "import os\n" + DEF + "os._exit(0)", "broke off"),
 }

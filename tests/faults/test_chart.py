@@ -68,7 +68,9 @@ def test_few_values_draw() -> None:
         assert sum(sum(counts) for _, counts in made.series) == sum(map(len, data.values()))
 
 
-@pytest.mark.parametrize(("value", "first", "last"), [(0.0, "0 s", "1.02 s"), (2.0, "0 s", "2.05 s"), (-3.0, "-3 s", "0.1 s")])
+@pytest.mark.parametrize(
+    ("value", "first", "last"), [(0.0, "0 s", "1.02 s"), (2.0, "0 s", "2.05 s"), (-3.0, "-3 s", "0.1 s")]
+)
 def test_equal_values_are_one_slim_bar_on_a_whole_axis(value: float, first: str, last: str) -> None:
     """The axis reaches from nothing to the value, and both its ends are written inside the picture."""
     root = drawing(histogram({"a": [value] * 5}))
@@ -112,12 +114,14 @@ def test_table_text_is_narrow_and_html_escaped() -> None:
 
 def test_long_headers_and_cells_wrap_between_words() -> None:
     """No word is lost where lines can be added, and what follows a sign hangs behind it."""
-    made = table(
-        ["", "clicked twice", "crash anywhere", "two at once", "cancelled meanwhile"],
-        [["check the state", good(), *[bad("told cancelled, and it is completed")] * 3]] * 2,
-    )
+    told = bad("told cancelled, and it is completed")
+    headers = ["", "clicked twice", "two at once", "who came second", "cancelled meanwhile"]
+    made = table(headers, [["leave a running task", *[told] * 4]])
     assert repr(made).splitlines() == [
-        "                  clicked twice      crash anywhere      two at once         cancelled",
-        "                                                                             meanwhile",
-        "\u2500" * 15,
+        "                    clicked twice       two at once         who came second     cancelled",
+        "                                                                                meanwhile",
+        "──────────────────  ──────────────────  ──────────────────  ──────────────────  ──────────────────",
+        "leave a running     ✕ told cancelled,   ✕ told cancelled,   ✕ told cancelled,   ✕ told cancelled,",
+        "task                  and it is           and it is           and it is           and it is",
+        "                      completed           completed           completed           completed",
     ]

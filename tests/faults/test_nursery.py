@@ -177,6 +177,62 @@ def test_a_killed_parent_is_replaced() -> None:
         nursery.close()
 
 
+@needs_fork
+def test_a_child_that_did_well_is_used_again_but_not_for_a_doomed_job() -> None:
+    """With `reuse`; one that failed is not, and each exit is told all the same."""
+    nursery = Nursery([JOBS], reuse=True)
+
+    def run(job: str, *, doomed: bool = False) -> tuple[int, int]:
+        child = nursery.start(f"{JOBS}:{job}", doomed=doomed)
+        told(child)
+        return child.pid, child.wait()
+
+    try:
+        first, status = run("echo")
+        assert (first, 0) == run("echo") == (first, status)
+        other, status = run("die", doomed=True)
+        assert (True, -SIGKILL) == (other != first, status)
+        assert (first, 1) == run("fail")
+        assert run("echo")[0] not in (first, other)
+    finally:
+        nursery.close()
+
+
+@needs_fork
+def test_a_child_that_is_killed_while_it_waits_is_replaced() -> None:
+    """Nobody hears of it, and the next job finds another."""
+    nursery = Nursery([JOBS], reuse=True)
+    try:
+        child = nursery.start(f"{JOBS}:echo")
+        told(child)
+        assert child.wait() == 0
+        assert nursery._parent is not None
+        idle = psutil.Process(nursery._parent.pid).children()
+        for one in idle:
+            one.kill()
+        assert all(eventually(lambda one=one: gone(one.pid)) for one in idle)  # type: ignore[misc]
+        for _ in range(3):
+            child = nursery.start(f"{JOBS}:echo")
+            assert told(child)
+            assert child.wait() == 0
+    finally:
+        nursery.close()
+
+
+@needs_fork
+def test_nobody_outlives_a_killed_parent() -> None:
+    """The children that wait for a job see that the parent is gone, and leave."""
+    nursery = Nursery([JOBS])
+    try:
+        told(nursery.start(f"{JOBS}:echo"))
+        assert nursery._parent is not None
+        below = psutil.Process(nursery._parent.pid).children()
+        nursery._parent.kill()
+        assert all(eventually(lambda one=one: gone(one.pid)) for one in below)  # type: ignore[misc]
+    finally:
+        nursery.close()
+
+
 def test_a_child_finds_the_modules_that_we_find(
     nursery: Nursery, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,57 @@
+"""What a gate and a connection ask of whoever lets the actors move, and the simplest answers: nobody else is there.
+
+Not handled here: several actors (see `actor` and `baton`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol
+
+from labkit.clock import VirtualClock
+from labkit.faults.fault import Crash
+
+
+class Stage(Protocol):
+    """What the gate asks of whoever lets the actors move (see `baton`)."""
+
+    def turn(self) -> None:
+        """Another actor may move now."""
+
+    def sleep(self, seconds: float) -> None:
+        """Virtual time passes for this actor."""
+
+    def leave(self, how: str) -> NoReturn:
+        """The code that calls this swallows its own death again and again: never let it go on."""
+
+
+class Alone:
+    """The stage of a process that has the world to itself."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+
+    def turn(self) -> None:
+        return None
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+
+    def leave(self, how: str) -> NoReturn:
+        raise Crash(how)
+
+
+class LockWait:
+    """How a statement that meets a lock waits. `retry` returns True when it is worth asking again (see `baton`)."""
+
+    victim = False  # the statement was cancelled to end a deadlock
+
+    def retry(self) -> bool:
+        return False
+
+    def ended(self) -> None:
+        """A transaction ended: whoever waits for a lock may ask again."""
+
+    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
+        """Do an act that may block inside the database; `backend` is the server's process for this connection."""
+        return act()
