@@ -1,7 +1,8 @@
 """What an exercise is: a signature, cases to run it in, properties that must hold, and words for whoever is stuck.
 
 Three parts that need not share a process. The *workload* is the cases, as data. The *host* runs them with the answer in a child.
-The *judge* holds what the host saw (`Seen`, plain data) against the properties. A property says what it claims, what would break it, and when it was exercised at all.
+The *judge* holds what the host saw (`Seen`, plain data) against the properties. A property says what it claims, what would break it,
+and when it was exercised at all.
 
 Not handled here: any single exercise (one module each).
 """
