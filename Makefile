@@ -14,7 +14,7 @@ test: .venv/dev.stamp
 	@sh .ci/browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(NBVAL) tests $(BOOKS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests $(BOOKS)
 
 # Runs every notebook again, stores it in the normal form and releases the exercises.
 notebooks: .venv/dev.stamp

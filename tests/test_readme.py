@@ -22,7 +22,7 @@ def blocks(kind):
 
 def recipe(target):
     """What make would run for a target in a fresh checkout, as lists of words."""
-    run = subprocess.run(["make", "-n", "-B", target], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(["make", "--no-print-directory", "-n", "-B", target], cwd=ROOT, capture_output=True, text=True, check=True)
     return [shlex.split(line) for line in run.stdout.splitlines()]
 
 

@@ -84,10 +84,11 @@ def _in_the_file(world: World) -> dict[str, dict[str, Any]]:
 
 
 def plain_rows(rows: Rows) -> Rows:
-    """Rows as plain data, the same for both databases: times as ISO text in UTC."""
+    """Rows as plain data, the same for both databases: times as ISO text in UTC; a table without rows is left out."""
     return {
         name: [{column: _plain_value(column, value) for column, value in row.items()} for row in found]
         for name, found in rows.items()
+        if found
     }
 
 
