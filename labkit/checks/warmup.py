@@ -27,7 +27,10 @@ def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if len(set(keys)) < len(keys):
         return Finding(f"two different steps got one key: {keys}", "the key leaves out the task or the step")
     if keys != again:
-        return Finding("asked again after a restart, the same step got another key", "another key each time: a restart would not know it")
+        return Finding(
+            "asked again after a restart, the same step got another key",
+            "another key each time: a restart would not know it",
+        )
     return None
 
 
@@ -41,6 +44,9 @@ EXERCISE = Exercise(
     points=1,
     signatures={"effect_key": ("task_id", "step")},
     cases=(Case("keys", _build),),
-    properties=(Property("one key for one step", "each step of each task has a key of its own, always the same", _distinct), ends()),
+    properties=(
+        Property("one key for one step", "each step of each task has a key of its own, always the same", _distinct),
+        ends(),
+    ),
     hints=("Put the task and the step into one text.", "An f-string will do.", 'return f"{task_id}:{step}"'),
 )

@@ -118,7 +118,10 @@ def _handlers(node: ast.Try) -> Iterator[tuple[str, object]]:
     for at, handler in enumerate(node.handlers):
         caught = _short(handler.type) if handler.type else "everything"
         if caught != "BaseException":
-            yield f"except {caught} -> BaseException", lambda node, at=at: setattr(node.handlers[at], "type", ast.Name("BaseException"))
+            yield (
+                f"except {caught} -> BaseException",
+                lambda node, at=at: setattr(node.handlers[at], "type", ast.Name("BaseException")),
+            )
         yield f"removes except {caught}", lambda node, at=at: _remove_handler(node, at)
 
 
@@ -133,7 +136,10 @@ def _remove_handler(node, at):
 def _operators(node) -> Iterator[tuple[str, object]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         other = COMPARISONS[type(node.ops[0])]
-        yield f"{_short(node)}: {type(node.ops[0]).__name__} -> {other.__name__}", lambda node: node.ops.__setitem__(0, other())
+        yield (
+            f"{_short(node)}: {type(node.ops[0]).__name__} -> {other.__name__}",
+            lambda node: node.ops.__setitem__(0, other()),
+        )
     if isinstance(node, ast.BinOp) and type(node.op) in SUMS:
         other = SUMS[type(node.op)]
         yield f"{_short(node)}: {type(node.op).__name__} -> {other.__name__}", _set("op", other())

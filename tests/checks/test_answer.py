@@ -34,10 +34,14 @@ def test_cell_with_the_anchor():
 def test_anchor_in_its_first_line_only():
     """The anchor is the first line of a cell that is not empty; spaces do not matter, another id is another answer's."""
     assert "warmup" == anchor_of("\n  #labkit:warmup  \nx = 1") == anchor_of("# labkit: warmup")
-    assert [None] * 4 == [anchor_of(it) for it in ("", "x = 1\n# labkit: warmup", "# labkit warmup", "# labkit: two words")]
+    assert [None] * 4 == [
+        anchor_of(it) for it in ("", "x = 1\n# labkit: warmup", "# labkit warmup", "# labkit: two words")
+    ]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 5}', '{"cells": [5]}', '{"cells": [{"cell_type": "code"}]}', "nonsense"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"cells": 5}', '{"cells": [5]}', '{"cells": [{"cell_type": "code"}]}', "nonsense"]
+)
 def test_no_notebook(text):
     """What is no notebook is said to be none."""
     with pytest.raises(UsageError, match=r"a\.ipynb is not a notebook"):
@@ -62,9 +66,15 @@ HELPERS = {
     "in a try": ["try:\n    glue = nonsense\nexcept NameError:\n    def glue(a, b):\n        return a + b"],
     "in a match": ["match 1:\n    case 1:\n        glue = lambda a, b: a + b"],
     "in a loop": ["for _ in range(2):\n    glue = lambda a, b: a + b"],
-    "changed later": ["glue = {}", "glue['x'] = 1", "table, glue = glue, lambda a, b: a + b if table == {'x': 1} else ''"],
+    "changed later": [
+        "glue = {}",
+        "glue['x'] = 1",
+        "table, glue = glue, lambda a, b: a + b if table == {'x': 1} else ''",
+    ],
     "the last definition": ["def glue(a, b):\n    return 1 / 0", "def glue(a, b):\n    return a + b"],
-    "beside a check": ["def glue(a, b):\n    return a + b\n\ncheck('warmup')\nshow('warmup')\nreport = check('warmup')"],
+    "beside a check": [
+        "def glue(a, b):\n    return a + b\n\ncheck('warmup')\nshow('warmup')\nreport = check('warmup')"
+    ],
     "beside labkit's helpers": ["from labkit import Task, check, show\n\ndef glue(a, b):\n    return a + b"],
     "beside magics": ["%matplotlib inline", "!ls", "def glue(a, b):\n    return a + b"],
     "beside a broken cell": ["def glue(a, b", "def glue(a, b):\n    return a + b"],
@@ -80,14 +90,18 @@ def test_helper_cells_come_along(cells):
 
 def test_cells_that_are_not_used_stay_behind():
     """A cell that defines nothing the answer uses is not run, and neither is one after it."""
-    source = from_notebook(notebook("other = 1 / 0", "def glue(a, b): return a + b\nboom = 1 / 0", ANSWER, "glue = 5"), "warmup", "a.ipynb")
+    source = from_notebook(
+        notebook("other = 1 / 0", "def glue(a, b): return a + b\nboom = 1 / 0", ANSWER, "glue = 5"), "warmup", "a.ipynb"
+    )
     assert "t1route" == keys(source)
 
 
 def test_future_import_stays_first():
     """`from __future__` in the answer's own cell still comes first when other cells' statements go before it."""
     cell = ANSWER.replace("def", "from __future__ import annotations\ndef", 1)
-    source = with_what_it_uses(cell, ["from __future__ import annotations\ndef glue(a: Nonsense, b):\n    return a + b"])
+    source = with_what_it_uses(
+        cell, ["from __future__ import annotations\ndef glue(a: Nonsense, b):\n    return a + b"]
+    )
     assert "t1route" == keys(source)
 
 
@@ -98,7 +112,9 @@ def test_answer_that_does_not_parse_is_kept():
 
 def test_source_in_lines():
     """A cell's source may be a list of lines, as it is in files."""
-    book = json.dumps({"cells": [{"cell_type": "code", "source": ANSWER.replace("glue", "str").splitlines(keepends=True)}]})
+    book = json.dumps(
+        {"cells": [{"cell_type": "code", "source": ANSWER.replace("glue", "str").splitlines(keepends=True)}]}
+    )
     assert ANSWER.replace("glue", "str") == from_notebook(book, "warmup", "a.ipynb")
 
 

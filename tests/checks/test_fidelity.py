@@ -26,7 +26,7 @@ def scenario(asked, name):
 
 @pytest.mark.slow
 @pytest.mark.postgres
-@pytest.mark.parametrize(("asked", "name", "database"), EVERY, ids="-".join)
+@pytest.mark.parametrize(("asked", "name", "database"), EVERY)
 def test_a_raised_crash_is_a_sigkill(asked, name, database):
     """At each side of each crossing the raised and the real death leave the same durable state, and none is left out."""
     played = scenario(asked, name)

@@ -27,7 +27,9 @@ def unlimited(monkeypatch, tmp_path):
 
 def serve(source, exercise="resume", database="sqlite", engine="", folder=None):
     said = []
-    host.serve(said.append, exercise=exercise, source=source, database=database, url="", engine=engine, folder=str(folder))
+    host.serve(
+        said.append, exercise=exercise, source=source, database=database, url="", engine=engine, folder=str(folder)
+    )
     return json.loads(json.dumps(said))
 
 
@@ -38,7 +40,11 @@ def test_host_says_plain_data(tmp_path):
     assert {"loaded": "resume"} == said[0]
     assert {"finished": "sqlite", "output": ""} == said[-1]
     begun = [word["case"] for word in said if word.keys() == {"case", "database"}]
-    assert [case.name for case in asked.cases if "sqlite" in case.databases] == begun == [word["covered"] for word in said if "covered" in word]
+    assert (
+        [case.name for case in asked.cases if "sqlite" in case.databases]
+        == begun
+        == [word["covered"] for word in said if "covered" in word]
+    )
     jury = Jury(asked)
     for word in said:
         if "seen" in word:
@@ -59,7 +65,9 @@ def test_same_answer_same_words(tmp_path):
 def test_cases_without_a_database(tmp_path):
     """Cases that need no database are run once, apart from those that do."""
     source = "def effect_key(task_id, step):\n    return task_id + step\n"
-    assert ["keys"] == [word["covered"] for word in serve(source, "warmup", "", folder=tmp_path / "a") if "covered" in word]
+    assert ["keys"] == [
+        word["covered"] for word in serve(source, "warmup", "", folder=tmp_path / "a") if "covered" in word
+    ]
     assert [] == [word for word in serve(source, "warmup", "sqlite", folder=tmp_path / "b") if "covered" in word]
 
 

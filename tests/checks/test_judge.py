@@ -49,7 +49,12 @@ def test_broken_beats_everything():
 
 def test_simplest_run_is_kept():
     """Of all runs that break a property the one with the fewest faults is kept, then the fewest turns, then the shortest."""
-    tokens = ["x.a/sqlite:p1@7.after+crash,p2@1.before+crash", "x.a/sqlite:p1@7.after+crash", "x.a/sqlite:none;order=1x4.2x9", "x.a/sqlite:none;order=1x4"]
+    tokens = [
+        "x.a/sqlite:p1@7.after+crash,p2@1.before+crash",
+        "x.a/sqlite:p1@7.after+crash",
+        "x.a/sqlite:none;order=1x4.2x9",
+        "x.a/sqlite:none;order=1x4",
+    ]
     jury = Jury(exercise(Property("p", "", finds(1))))
     for token in [*tokens, tokens[0]]:
         jury.hear(Seen("a", "end", end(1, token)))
@@ -74,7 +79,10 @@ def test_run_that_no_property_thought_of():
 def test_stuck_and_broken_off():
     """An answer that never ends or that ends its process is broken, whether or not the exercise asks for it by name."""
     for properties in ((), (Property("ends", "every call ends", finds()),)):
-        for tell, diagnosis in ((Jury.stuck, "never ends"), (lambda jury, case: jury.broke_off(case, "status 1"), "breaks the process it runs in")):
+        for tell, diagnosis in (
+            (Jury.stuck, "never ends"),
+            (lambda jury, case: jury.broke_off(case, "status 1"), "breaks the process it runs in"),
+        ):
             jury = Jury(exercise(*properties))
             tell(jury, "a")
             assert [("ends", BROKEN, diagnosis)] == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
@@ -92,7 +100,10 @@ def test_certificate():
     covered = Covered()
     covered.add({"crash_points": 58, "states": 4, "runs": 80, "closed": True})
     covered.add({"orders": 20, "runs": 20, "preemptions": 1})
-    assert "58 crash points x 4 distinct states, closed; 20 orders within 1 preemptions; 100 schedules; sqlite; none broken" == covered.line(["sqlite"], 0)
+    assert (
+        "58 crash points x 4 distinct states, closed; 20 orders within 1 preemptions; 100 schedules; sqlite; none broken"
+        == covered.line(["sqlite"], 0)
+    )
     covered.add({"closed": False})
     assert "capped" in covered.line([], 2)
     assert covered.line([], 2).endswith("2 broken")

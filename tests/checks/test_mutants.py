@@ -30,7 +30,9 @@ def source(parent):
     return (ROOT / f"tests/answers/{exercise}/right/{name}.py").read_text()
 
 
-MUTANTS = {f"{parent} {says}": (parent, says, text) for parent in PARENTS for says, text in mutants(source(parent)).items()}
+MUTANTS = {
+    f"{parent} {says}": (parent, says, text) for parent in PARENTS for says, text in mutants(source(parent)).items()
+}
 
 
 @pytest.mark.slow

@@ -295,7 +295,9 @@ def test_every_token_shows_what_it_stands_for(key):
 
 def test_what_a_crash_left_is_replayed():
     """A property that only the state after a crash breaks is broken in the replay too."""
-    source = BEATEN.format(key="task_id").replace("running = store.save", "text = work(task.user_input, task_id)\n    running = store.save")
+    source = BEATEN.format(key="task_id").replace(
+        "running = store.save", "text = work(task.user_input, task_id)\n    running = store.save"
+    )
     report = check(source, "idempotency", databases=("sqlite",))
     one = next(one for one in report.properties if one.name == "running is saved")
     assert (BROKEN, True) == (one.verdict, "crash" in one.token)
