@@ -14,7 +14,7 @@ _ERRORS = [
     "LabkitError", "TransientError", "TerminalError", "CallTimeout", "UsageError", "RetriesExhausted", "DeadlineExceeded",
     "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull",
     "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "BudgetTooSmall",
-    "SagaFailed", "CompensationFailed", "PostgresUnavailable",
+    "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
 ]
 
 _HOME = {  # name -> module, in the order in which a reader meets them

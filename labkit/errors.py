@@ -98,6 +98,14 @@ class StaleLease(LabkitError):
     """The lease is no longer held under this worker and attempt; nothing was changed."""
 
 
+class TaskCancelled(StaleLease):
+    """The task was cancelled while it ran: stop, nothing that you write counts."""
+
+
+class WaitTimeout(LabkitError, TimeoutError):
+    """The task has not ended in the time given; it goes on."""
+
+
 class QueueFull(TransientError):
     """The queue takes no more now; try again after `retry_after` seconds."""
 

@@ -106,10 +106,8 @@ def show(exercise: str, answer: str | None = None) -> Shown:
 
 def hint(exercise: str, level: int = 1) -> Hint:
     """A hint: 1 is a nudge, the last one is nearly there."""
-    hints = registry.find(exercise).hints
-    if not 1 <= level <= len(hints):
-        raise UsageError(f"{exercise} has the hints 1 to {len(hints)}")
-    return Hint(hints[level - 1], level, len(hints))
+    asked = registry.find(exercise)
+    return Hint(asked.hint(level), level, len(asked.hints))
 
 
 def source_of(exercise: str) -> str:

@@ -71,16 +71,9 @@ def replay(token: str, file: str | None) -> int:
 
 def hint(exercise: str, level: int | None = None) -> int:
     """Print one hint; level 1 is a nudge, the last is nearly there."""
-    print(hint_text(exercise, level or 1))
+    asked, level = registry.find(exercise), level or 1
+    print(f"{asked.hint(level)}\n(hint {level} of {len(asked.hints)})")
     return 0
-
-
-def hint_text(exercise: str, level: int) -> str:
-    hints = registry.find(exercise).hints
-    if not 1 <= level <= len(hints):
-        raise UsageError(f"{exercise} has the hints 1 to {len(hints)}")
-    more = f"\n(hint {level} of {len(hints)})"
-    return hints[level - 1] + more
 
 
 def _own(exercise: str) -> str:

@@ -16,10 +16,8 @@ from typing import Any, NoReturn
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.faults.fault import Crash
 from labkit.faults.process import Outcome, Process, describe_error, plain
-from labkit.task import Task, TaskState
 
 SWALLOWS = "catches BaseException: a crash or Ctrl-C is turned into something else"
-Find = Callable[[Seen, dict[str, Any]], Finding | None]
 
 
 def interrupted(seen: Seen, facts: dict[str, Any]) -> bool:
@@ -89,8 +87,7 @@ def _exits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     for kind, asked, ended in seen.end.last.value or ():
         if asked and ended.get("error", {}).get("type") != kind:
             became = f"raised {ended['error']['type']}" if "error" in ended else f"returned {ended['value']!r}"
-            why = SWALLOWS
-            return Finding(f"{kind} was raised inside, and the call {became}", why)
+            return Finding(f"{kind} was raised inside, and the call {became}", SWALLOWS)
     return None
 
 
@@ -132,11 +129,6 @@ def bodies(name: str, *calls: Callable[[Any, Process], Any]) -> Callable[[Any], 
 
 def _played(answer: Any, name: str, call: Callable[[Any, Process], Any]) -> Callable[[Process], Any]:
     return lambda process: call(answer.fresh()[name], process)
-
-
-def with_task(state: str = "pending", **fields: Any) -> Callable[[Process], Any]:
-    """A `setup` that stores the task t1, which asks for `shop`, in this state."""
-    return lambda process: process.store.save(Task("t1", "shop", TaskState(state), **fields))
 
 
 def same_task(value: Any, stored: dict[str, Any] | None) -> str | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from labkit.errors import UsageError
 from labkit.faults.scenario import Body, End, Scenario
 
 SQL = ("sqlite", "postgres")
@@ -120,6 +121,12 @@ class Exercise:
             return [(case, schedule) for case, _, schedule in (text.partition(":") for text in self.shown)]
         first = self.cases[0]
         return [(first.name, "none"), *([(first.name, "p1@cloud1.after+crash")] if first.engine == "sweep" else [])]
+
+    def hint(self, level: int) -> str:
+        """One hint: 1 is a nudge, the last one is nearly there. Raises `UsageError` for a level that is none."""
+        if not 1 <= level <= len(self.hints):
+            raise UsageError(f"{self.id} has the hints 1 to {len(self.hints)}")
+        return self.hints[level - 1]
 
     def case(self, name: str) -> Case:
         return next(case for case in self.cases if case.name == name)

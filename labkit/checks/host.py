@@ -132,17 +132,17 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
         ran, _ = search_runs(runner, examples=100, seen=lambda end: tell("end", end))
         return {"runs": ran, "closed": True}
     for text in case.schedules:
-        for kind, end in _ends(runner, Schedule.parse(text)):
+        schedule = Schedule.parse(text)
+        for kind, end in [*_left(runner, schedule), ("end", runner.run(schedule)[0])]:
             tell(kind, end)
     return {"runs": len(case.schedules), "closed": True}
 
 
-def _ends(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
-    """What one schedule shows, in the kinds of `Seen`: what its last fault left, and the end of everything."""
+def _left(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
+    """What the last fault of a schedule left before anybody went on, with its kind of `Seen`; nothing where it left nobody to go on."""
     kinds = {"interrupt": "interrupted", "crash": "left"}
     kind = kinds.get(schedule.injections[-1].fault.kind, "") if schedule.injections else ""
-    left = [(kind, _as_left(runner, schedule))] if kind else []
-    return [*left, ("end", runner.replay(schedule)[0])]
+    return [(kind, _as_left(runner, schedule))] if kind else []
 
 
 def _as_left(runner: Runner, schedule: Schedule) -> End:
@@ -166,6 +166,6 @@ def replay(
             return
         with World(database, folder=Path(folder), url=url) as world:
             runner, wanted = Runner(asked.case(case).scenario(exercise, answer), world), Schedule.parse(schedule)
-            ends = [(kind, end.to_data()) for kind, end in _ends(runner, wanted)]
-            _, trace = runner.replay(wanted)
-    report({"trace": trace.to_jsonl(), "ends": ends})
+            left = _left(runner, wanted)
+            end, trace = runner.replay(wanted)
+    report({"trace": trace.to_jsonl(), "ends": [(kind, one.to_data()) for kind, one in [*left, ("end", end)]]})

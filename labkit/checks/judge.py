@@ -13,8 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
+from labkit.faults.report import BROKEN as BROKEN
+from labkit.faults.report import HOLDS as HOLDS
+from labkit.faults.report import NOT_EXERCISED as NOT_EXERCISED
 
-HOLDS, BROKEN, NOT_EXERCISED = "holds", "broken", "not_exercised"
 NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
 UNHEARD_OF = "leaves a world that nobody thought of"
 

@@ -116,7 +116,7 @@ def _covered(report: CheckReport) -> list[str]:
 def _printed(report: CheckReport) -> list[str]:
     if not report.output:
         return []
-    text = "\n".join(report.output.splitlines()[:20])
+    text = "\n".join(words.printed(report))
     return [_folded("what your answer printed", f'<pre class="lk-say">{escape(text)}</pre>')]
 
 

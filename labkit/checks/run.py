@@ -10,7 +10,6 @@ Not handled here: printing (see `command` and `lab`).
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,10 +27,9 @@ from labkit.faults.nursery import Nursery
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
-from labkit.faults.world import FAST_DISK
+from labkit.faults.world import new_folder
 
-ENGINES = ("sweep", "interleave", "search")
-NURSERY = Nursery(["labkit.checks.host", "labkit.checks.warm"])
+NURSERY = Nursery(["labkit.checks.host", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
 
 
 @dataclass
@@ -115,13 +113,13 @@ def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
 def place(database: str) -> Iterator[tuple[str, Path]]:
     """A folder, and for postgres a database, that are gone afterwards whatever happened to the child."""
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="labkit-check-", dir=FAST_DISK if FAST_DISK.is_dir() else None))
+        folder = new_folder("labkit-check-")
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         url = ""
         if database == "postgres":
-            from labkit.postgres import FreshDatabase
+            from labkit.postgres import fresh_database
 
-            url = stack.enter_context(FreshDatabase()).url
+            url = stack.enter_context(fresh_database()).url
         yield url, folder
 
 
@@ -169,7 +167,12 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
         case {"finished": _, "output": output}:
             heard.finished, heard.output = True, output
         case {"failed": why}:
-            _broke_off(heard, str(why).strip().splitlines()[-1][:200])
+            _broke_off(heard, _last_line(why))
+
+
+def _last_line(why: object) -> str:
+    """What an error says, without the way to it."""
+    return str(why).strip().splitlines()[-1][:200]
 
 
 def _broke_off(heard: _Listening, why: str) -> None:
@@ -258,9 +261,7 @@ def _replayed(
         child.kill()
         child.wait()
     if "trace" not in said:
-        raise UsageError(
-            f"the replay broke off: {str(said.get('failed', 'the process ended')).strip().splitlines()[-1][:200]}"
-        )
+        raise UsageError(f"the replay broke off: {_last_line(said.get('failed', 'the process ended'))}")
     jury = Jury(asked)
     for kind, end in said["ends"]:
         jury.hear(Seen(job["case"], kind, End.from_data(end)))

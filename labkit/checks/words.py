@@ -9,6 +9,8 @@ from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, UNUSABLE, CheckRep
 
 MARKS = {HOLDS: "ok", BROKEN: "XX"}
 
+MOST_PRINTED = 20  # lines
+
 WHAT_NEXT = {
     NOT_ATTEMPTED: "nothing to judge yet: replace the `...` in the answer and check again",
     UNUSABLE: "the answer could not be run",
@@ -35,6 +37,11 @@ def of_property(one: Judged) -> str:
     return "\n".join(more)
 
 
+def printed(report: CheckReport) -> list[str]:
+    """The first lines of what the answer printed."""
+    return report.output.splitlines()[:MOST_PRINTED]
+
+
 def whole(report: CheckReport) -> str:
     """Everything that a person needs to see next. Holds no seconds and nothing of the machine."""
     parts = [headline(report), *map(of_property, report.properties)]
@@ -43,5 +50,5 @@ def whole(report: CheckReport) -> str:
     if report.properties and report.message:
         parts.append(f"  {report.message}")
     if report.output:
-        parts.append("  your answer printed:\n" + "\n".join(f"    {line}" for line in report.output.splitlines()[:20]))
+        parts.append("  your answer printed:\n" + "\n".join(f"    {line}" for line in printed(report)))
     return "\n".join(parts)

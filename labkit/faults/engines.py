@@ -16,7 +16,7 @@ from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.kill import kill_runs
 from labkit.faults.report import BROKEN, HOLDS, NOT_EXERCISED, Counterexample, Report, judge, simplest
 from labkit.faults.runner import Runner
-from labkit.faults.scenario import End, Scenario
+from labkit.faults.scenario import Scenario
 from labkit.faults.schedule import Schedule, Token
 from labkit.faults.search import FAULTS, search_runs
 from labkit.faults.sweep import Closure, sweep_runs
@@ -31,9 +31,9 @@ def open_world(database: str, *, durable: bool = False) -> Iterator[World]:
         with World(database, durable=durable) as world:
             yield world
         return
-    from labkit.postgres import FreshDatabase
+    from labkit.postgres import fresh_database
 
-    with FreshDatabase() as fresh, World(database, url=fresh.url, durable=durable) as world:
+    with fresh_database() as fresh, World(database, url=fresh.url, durable=durable) as world:
         yield world
 
 
@@ -65,9 +65,9 @@ def search(
     """Mixed schedules drawn by Hypothesis; the counterexample is the smallest that it could shrink to."""
     with open_world(_lockable(scenario, database)) as world:
         runner = Runner(scenario, world)
-        reached: list[bool] = [scenario.goal is None]
+        reached: list[bool] = []
         ran, worst = search_runs(
-            runner, examples=examples, faults=faults, seen=lambda end: reached.append(_goal(scenario, end))
+            runner, examples=examples, faults=faults, seen=lambda end: reached.append(scenario.reached_by(end))
         )
         broken = [Counterexample(worst.token, *found) for found in scenario.why_broken(worst)] if worst else []
         return _report(scenario, runner, broken, any(reached), f"{ran} schedules drawn")
@@ -97,10 +97,6 @@ def run_once(scenario: Scenario, schedule: str = "none", database: str = "memory
     """The trace of one schedule, such as p1@3.after+crash."""
     with open_world(_lockable(scenario, database)) as world:
         return Runner(scenario, world).replay(Schedule.parse(schedule))[1]
-
-
-def _goal(scenario: Scenario, end: End) -> bool:
-    return bool(scenario.goal and scenario.goal(end))
 
 
 def _lockable(scenario: Scenario, database: str) -> str:

@@ -28,7 +28,7 @@ from labkit.faults.schedule import Injection, Schedule, fingerprint
 from labkit.faults.world import World
 
 STALL = 20.0  # real seconds without a word after which a child is given up
-NURSERY = Nursery(["labkit.faults.kill:warm"], reuse=True)
+NURSERY = Nursery(["labkit.faults.kill", "labkit.faults.warming:warm"], reuse=True)
 
 
 class ChildFailed(LabkitError):
@@ -131,10 +131,3 @@ def play(
     world.close()
     gate.tell("end", outcome.how, "" if str(outcome) == outcome.how else str(outcome))
     report(told(gate) | {"outcome": vars(outcome)})
-
-
-def warm() -> None:
-    """In the nursery's parent: do once what each child would have to do, and close all of it again."""
-    from labkit.faults import warming  # the parent alone needs it
-
-    warming.warm()

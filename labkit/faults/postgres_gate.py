@@ -16,9 +16,8 @@ import psycopg
 from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.pq.abc import PGconn
 
+from labkit.faults.bound import Bound
 from labkit.faults.fault import Crash
-from labkit.faults.gate import Gate
-from labkit.faults.stage import LockWait
 from labkit.faults.statements import label_of
 
 # subtle: in pieces and not as DISCARD ALL, which is refused beside other statements and would cost a second round trip
@@ -59,29 +58,15 @@ class NoSocket:
         raise Crash("its process is dead")
 
 
-class GatedPgConnection(psycopg.Connection[Any]):
+class GatedPgConnection(Bound, psycopg.Connection[Any]):
     """A PostgreSQL connection bound to the gate of the process that holds it."""
 
-    gate: Gate | None = None
-    locks: LockWait = LockWait()
-    dead = False
     parking: Parking | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.cursor_factory = GatedPgCursor
         self.prepare_threshold = None  # a parked socket forgets its prepared statements
-
-    def arm(self, gate: Gate, locks: LockWait) -> None:
-        """From now on this connection is the process's own."""
-        self.gate, self.locks = gate, locks
-        gate.at_death.append(self.die)
-        if gate.dead:  # a process that died while it connected
-            self.die()
-
-    def check_alive(self) -> None:
-        if self.dead:
-            raise Crash("its process is dead")
 
     def through(self, label: str, act: Callable[[], Any]) -> Any:
         if self.gate is None:

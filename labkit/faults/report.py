@@ -85,10 +85,10 @@ def judge(
 ) -> tuple[list[Counterexample], bool, dict[str, str | None]]:
     """Hold every end against the invariants. Returns (counterexamples, was the goal reached, state key -> why it ends badly)."""
     broken: list[Counterexample] = []
-    reached = scenario.goal is None
+    reached = False
     verdicts: dict[str, str | None] = {}
     for end, state in ends:
-        reached = reached or bool(scenario.goal and scenario.goal(end))
+        reached = reached or scenario.reached_by(end)
         found = scenario.why_broken(end)
         verdicts.setdefault(state, found[0][1] if found else None)
         broken += [Counterexample(end.token, name, why) for name, why in found]

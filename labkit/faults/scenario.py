@@ -124,6 +124,10 @@ class Scenario:
     def restarted(self) -> Body:
         return self.recover or self.bodies[0]
 
+    def reached_by(self, end: End) -> bool:
+        """Whether this end reached the goal; a scenario without one asks for nothing."""
+        return self.goal is None or bool(self.goal(end))
+
     def why_broken(self, end: End) -> list[tuple[str, str]]:
         """(name of the invariant, why) for each that does not hold."""
         found = [(invariant.__name__, invariant(end)) for invariant in self.invariants]

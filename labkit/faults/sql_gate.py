@@ -15,12 +15,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from labkit.faults.fault import Crash
-from labkit.faults.gate import Gate
-from labkit.faults.stage import LockWait
+from labkit.faults.bound import Bound
 from labkit.faults.statements import SESSION, label_of
-
-__all__ = ["GatedConnection", "GatedCursor", "LockWait"]
 
 
 class GatedCursor:
@@ -74,29 +70,14 @@ class GatedCursor:
         self._raw.close()
 
 
-class GatedConnection:
+class GatedConnection(Bound):
     """A SQLite connection bound to the gate of the process that opened it. `give_back` takes the raw one, and whether another may use it."""
-
-    locks: LockWait = LockWait()
 
     def __init__(self, raw: sqlite3.Connection, give_back: Callable[[sqlite3.Connection, bool], None]) -> None:
         self._raw, self._give_back = raw, give_back
-        self.gate: Gate | None = None
-        self.dead = False
         self.touched = False  # something of this process's is left in the raw connection
         self.fresh = True  # nothing was read in this transaction: where SQLite itself would wait for a lock
         self.cursors: set[sqlite3.Cursor] = set()
-
-    def arm(self, gate: Gate, locks: LockWait) -> None:
-        """From now on this connection is the process's own."""
-        self.gate, self.locks = gate, locks
-        gate.at_death.append(self.die)
-        if gate.dead:  # a process that died while it connected
-            self.die()
-
-    def check_alive(self) -> None:
-        if self.dead:
-            raise Crash("its process is dead")
 
     def through(self, label: str, act: Callable[[], Any]) -> Any:
         if self.gate is None:

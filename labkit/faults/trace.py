@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 UUID = re.compile(r"\b[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\b")
@@ -93,14 +93,3 @@ class Trace:
         from labkit.faults import picture  # loaded only where somebody looks
 
         return {"text/plain": picture.text(self), "text/html": picture.svg(self)}
-
-
-def rename_ids(lines: Iterable[Line]) -> Iterator[Line]:
-    """The same lines with random ids called id-1, id-2, ... by first appearance."""
-    names: dict[str, str] = {}
-
-    def name(match: re.Match[str]) -> str:
-        return names.setdefault(match.group(), f"id-{len(names) + 1}")
-
-    for line in lines:
-        yield replace(line, label=UUID.sub(name, line.label), text=UUID.sub(name, line.text))

@@ -29,6 +29,11 @@ FAST_DISK = Path("/dev/shm")  # a disk in memory, where there is one
 Late = tuple[float, Callable[[], object], str]  # (when, what happens then, what it is)
 
 
+def new_folder(prefix: str) -> Path:
+    """A new empty folder, on the disk in memory where there is one. Whoever made it removes it."""
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=FAST_DISK if FAST_DISK.is_dir() else None))
+
+
 @dataclass(frozen=True)
 class Photograph:
     """A durable state to which a world can be put back."""
@@ -61,9 +66,7 @@ class World:
             raise UsageError(f"no such database: {json.dumps(database)} (known: {', '.join(KINDS)})")
         self.kind, self.durable = database, durable
         self._own_folder = folder is None
-        self.folder = folder or Path(
-            tempfile.mkdtemp(prefix="labkit-world-", dir=FAST_DISK if FAST_DISK.is_dir() else None)
-        )
+        self.folder = folder or new_folder("labkit-world-")
         self.files_folder = self.folder / "files"
         self.files_folder.mkdir(exist_ok=True)
         self.clock = VirtualClock()

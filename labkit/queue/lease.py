@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, select
 
 from labkit.database import parse_time
-from labkit.errors import StaleLease, TaskNotFound
+from labkit.errors import StaleLease, TaskCancelled, TaskNotFound
 from labkit.progress.log import append_end
 from labkit.queue.change import change, find, moment, writing
 from labkit.queue.commit import for_both, one_commit, times
@@ -33,10 +33,6 @@ _BEAT = for_both(
     "{with}UPDATE tasks SET lease_expires_at = {expires}, updated_at = {now}, version = version + 1 "
     f"WHERE {FENCE} RETURNING lease_expires_at"
 )
-
-
-class TaskCancelled(StaleLease):
-    """The task was cancelled while it ran: stop, nothing that you write counts."""
 
 
 @dataclass(frozen=True)

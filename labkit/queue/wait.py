@@ -14,15 +14,11 @@ from sqlalchemy import Engine
 
 from labkit.clock import Clock
 from labkit.database import busy_is_an_answer
-from labkit.errors import LabkitError
+from labkit.errors import WaitTimeout
 from labkit.queue.change import ENDED, find
 from labkit.task import Task
 
 FIRST_POLL, LONGEST_POLL = 0.02, 0.5  # seconds
-
-
-class WaitTimeout(LabkitError, TimeoutError):
-    """The task has not ended in the time given; it goes on."""
 
 
 def look(engine: Engine, task_id: str) -> Task:
