@@ -19,10 +19,10 @@ from typing import Any
 from labkit.checks import registry
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.exercise import SQL, Exercise, Seen
-from labkit.checks.host import kind_of
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Covered, Judged, Jury, overall
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
+from labkit.faults.database_world import check_kind
 from labkit.faults.nursery import Nursery
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Token
@@ -216,7 +216,7 @@ def run_replay(
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
     found = registry.find(exercise)
-    known = {one.name: one for one in found.cases}
+    known = [one.name for one in found.cases]
     if case not in known:
         raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
     try:
@@ -225,9 +225,7 @@ def run_replay(
         pass  # a stub can be looked at, it does nothing
     except Forbidden as error:
         raise UsageError(str(error)) from None
-    world = (
-        asked.database if asked.database in ("memory", "sqlite", "postgres") else kind_of(known[case], asked.database)
-    )
+    world = check_kind(asked.database)
     with place(world) as (url, folder):
         job = {
             "exercise": exercise,

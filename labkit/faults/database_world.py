@@ -20,6 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from labkit import tables
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
+from labkit.errors import UsageError
 from labkit.faults.gate import Gate
 from labkit.faults.stage import LockWait
 
@@ -33,6 +34,13 @@ ANY_URL = {
     "sqlite": "sqlite:///labkit.sqlite",
     "postgres": "postgresql+psycopg://",
 }
+
+
+def check_kind(kind: str) -> str:
+    """The kind, if there is such a database; else `UsageError`."""
+    if kind not in KINDS:
+        raise UsageError(f"no such database: {kind!r} (known: {', '.join(KINDS)})")
+    return kind
 
 
 class DatabaseWorld(Protocol):

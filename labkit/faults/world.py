@@ -20,9 +20,8 @@ from typing import Any, cast
 
 from labkit.clock import VirtualClock
 from labkit.cloud import Effect, FileLedger, MemoryLedger
-from labkit.errors import UsageError
 from labkit.faults.baton import Server
-from labkit.faults.database_world import KINDS, DatabaseWorld, Rows, open_database
+from labkit.faults.database_world import DatabaseWorld, Rows, check_kind, open_database
 from labkit.faults.state_key import state_key
 
 FAST_DISK = Path("/dev/shm")  # a disk in memory, where there is one
@@ -62,9 +61,7 @@ class World:
         durable: bool = False,
         attach: bool = False,
     ) -> None:
-        if database not in KINDS:
-            raise UsageError(f"no such database: {json.dumps(database)} (known: {', '.join(KINDS)})")
-        self.kind, self.durable = database, durable
+        self.kind, self.durable = check_kind(database), durable
         self._own_folder = folder is None
         self.folder = folder or new_folder("labkit-world-")
         self.files_folder = self.folder / "files"

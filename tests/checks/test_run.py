@@ -315,6 +315,7 @@ UNREPLAYABLE = {
     "no token": ("nonsense", GOOD, "is not a token"),
     "no exercise": ("nonsense.keys/memory:none", GOOD, "no exercise"),
     "no case": ("warmup.nonsense/memory:none", GOOD, "no case 'nonsense'"),
+    "no database": ("warmup.keys/oracle:none", GOOD, "no such database"),
     "does not parse": ("warmup.keys/memory:none", "def", "does not parse"),
     "fails": ("warmup.keys/memory:none", "1 / 0\n" + GOOD, "ZeroDivisionError"),
     "forbidden": ("warmup.keys/memory:none", "import numpy\n" + GOOD, "imports numpy"),
