@@ -22,7 +22,7 @@ from typing import Protocol
 from labkit.clock import Clock
 from labkit.errors import StoreBusy
 
-LOCK_POLL_SECONDS = 0.01
+FIRST_LOCK_POLL, LAST_LOCK_POLL = 0.01, 0.5  # seconds between two tries, doubled from the first to the last
 
 
 class Files(Protocol):
@@ -101,13 +101,15 @@ class DiskFiles:
 
     @contextmanager
     def lock(self, path: Path, clock: Clock, timeout: float) -> Iterator[None]:
-        give_up = clock.monotonic() + timeout
+        give_up, pause = clock.monotonic() + timeout, FIRST_LOCK_POLL
         descriptor = _open(path, os.O_RDWR | os.O_CREAT)
         try:
             while not _try_lock(descriptor):
-                if clock.monotonic() >= give_up:
+                left = give_up - clock.monotonic()
+                if left <= 0:
                     raise StoreBusy(f"{path} was locked by another for more than {timeout:g} s")
-                clock.sleep(LOCK_POLL_SECONDS)
+                clock.sleep(min(pause, left))
+                pause = min(2 * pause, LAST_LOCK_POLL)
             yield
         finally:
             os.close(descriptor)  # subtle: closing gives the lock back, and so does the death of the process

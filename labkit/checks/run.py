@@ -23,11 +23,11 @@ from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Co
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.database_world import check_kind
+from labkit.faults.folder import new_folder
 from labkit.faults.nursery import Nursery
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
-from labkit.faults.world import new_folder
 
 NURSERY = Nursery(["labkit.checks.host", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
 
@@ -113,7 +113,7 @@ def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
 def place(database: str) -> Iterator[tuple[str, Path]]:
     """A folder, and for postgres a database, that are gone afterwards whatever happened to the child."""
     with ExitStack() as stack:
-        folder = new_folder("labkit-check-")
+        folder = new_folder()
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         url = ""
         if database == "postgres":

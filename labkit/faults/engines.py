@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.kill import kill_runs
+from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN, HOLDS, NOT_EXERCISED, Counterexample, Report, judge, simplest
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import Scenario
@@ -45,7 +46,7 @@ def sweep(scenario: Scenario, database: str = "memory", *, faults: Sequence[str]
     with open_world(database) as world:
         runner = Runner(scenario, world)
         broken, reached, verdicts = judge(scenario, sweep_runs(runner, faults, closure))
-        report = _report(scenario, runner, broken, reached and closure.crash_points > 0, str(closure))
+        report = _report(scenario, runner, broken, reached and closure.struck > 0, str(closure))
     report.closure, report.verdicts = closure, verdicts
     return report
 
@@ -70,7 +71,7 @@ def search(
             runner, examples=examples, faults=faults, seen=lambda end: reached.append(scenario.reached_by(end))
         )
         broken = [Counterexample(worst.token, *found) for found in scenario.why_broken(worst)] if worst else []
-        return _report(scenario, runner, broken, any(reached), f"{ran} schedules drawn")
+        return _report(scenario, runner, broken, any(reached), f"{counted(ran, 'schedule')} drawn")
 
 
 def kill(scenario: Scenario, database: str = "sqlite") -> Report:
@@ -81,7 +82,7 @@ def kill(scenario: Scenario, database: str = "sqlite") -> Report:
         runner = Runner(scenario, world)
         ends = list(kill_runs(runner))
         broken, reached, _ = judge(scenario, ends)
-        return _report(scenario, runner, broken, reached and bool(ends), f"{len(ends)} real kills")
+        return _report(scenario, runner, broken, reached and bool(ends), counted(len(ends), "real kill"))
 
 
 def replay(scenario: Scenario, token: str) -> Trace:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from labkit.faults.baton import Actor
+from labkit.faults.plural import counted
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Schedule
@@ -32,7 +33,7 @@ class Orders:
 
     def __str__(self) -> str:
         how = "all" if self.closed else "the first"
-        return f"{how} {self.runs} orders within {self.preemptions} preemptions"
+        return f"{how} {counted(self.runs, 'order')} within {counted(self.preemptions, 'preemption')}"
 
 
 @dataclass

@@ -46,6 +46,15 @@ def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]
     }
 
 
+def without(text: str, data: Any) -> Any:
+    """Plain data in which no string holds this text: a path of the machine is no part of how a process ended."""
+    if isinstance(data, str):
+        return data.replace(text, "")
+    if isinstance(data, list):
+        return [without(text, item) for item in data]
+    return {name: without(text, item) for name, item in data.items()} if isinstance(data, dict) else data
+
+
 def plain(value: Any, depth: int = DEEPEST) -> Any:
     """A value as plain data that JSON can hold; what it cannot hold becomes {"type": ..., "repr": ...}."""
     if value is None or isinstance(value, (bool, int, float)):

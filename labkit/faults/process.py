@@ -8,6 +8,7 @@ Not handled here: which faults strike (see `schedule`), and who moves when there
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from labkit.clock import Clock
 from labkit.cloud import Cloud
 from labkit.faults.escape import inside_process
 from labkit.faults.gate import Gate
-from labkit.faults.outcome import Outcome, describe_error, forget_frames, plain
+from labkit.faults.outcome import Outcome, describe_error, forget_frames, plain, without
 from labkit.faults.stage import LockWait
 from labkit.faults.world import World
 from labkit.files import DiskFiles
@@ -185,7 +186,8 @@ def run_body(process: Process, body: Callable[[Process], Any]) -> Outcome:
             outcome = Outcome(process.name, "returned", plain(value))
     except BaseException as error:  # the boundary of the process: here every error becomes data
         if not process.gate.dead:
-            outcome = Outcome(process.name, "raised", error=describe_error(error))
+            here = str(process.world.files_folder) + os.sep
+            outcome = Outcome(process.name, "raised", error=without(here, describe_error(error)))
         forget_frames(error)
     # subtle: code that swallowed its own death and returned, or raised something else, is dead all the same
     return Outcome(process.name, process.gate.how) if process.gate.how else outcome

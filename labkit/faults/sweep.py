@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from labkit.faults.fault import Fault, fits
+from labkit.faults.plural import counted
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End
 from labkit.faults.schedule import Injection, Schedule, fingerprint
@@ -36,21 +37,28 @@ class State:
 
 @dataclass
 class Closure:
-    """What a sweep covered. `reached` maps each place of a crash to the state it left."""
+    """What a sweep covered. `reached` maps each place of a crash to the state it left; `capped` says where it stopped before it was complete."""
 
     crash_points: int = 0
+    struck: int = 0  # runs in which the fault happened, whatever came of it
     runs: int = 0
     states: dict[str, State] = field(default_factory=dict)
-    closed: bool = True
+    capped: str = ""
     reached: list[tuple[str, str, str]] = field(
         default_factory=list
     )  # (state before, token of the crash, state it left)
     deepest: int = 0
     stuck: int = 0
 
+    @property
+    def closed(self) -> bool:
+        """No state is left from which nobody went on."""
+        return not self.capped
+
     def __str__(self) -> str:
-        how = "closed" if self.closed else f"capped at {self.runs} runs"
-        return f"{self.crash_points} crash points, {len(self.states)} distinct states, {self.runs} runs, {how}"
+        places = counted(self.crash_points, "crash point") if self.crash_points else counted(self.struck, "fault")
+        how = f"capped at {self.capped}" if self.capped else "closed"
+        return f"{places}, {counted(len(self.states), 'distinct state')}, {counted(self.runs, 'run')}, {how}"
 
 
 def sweep_runs(
@@ -59,13 +67,14 @@ def sweep_runs(
     closure: Closure | None = None,
     *,
     most_runs: int = MOST_RUNS,
+    most_crashes: int = MOST_CRASHES,
     left: Callable[[End], None] = lambda end: None,
 ) -> Iterator[tuple[End, str]]:
     """Yield (end, key of the state it went on from) of each run that came to an end; fill `closure` with what was covered.
 
     `faults` strike in the first process; restarted ones only crash. `left` is told of each new state that a crash left, before anybody goes on from it.
     """
-    sweep = _Sweep(runner, closure if closure is not None else Closure(), most_runs, left)
+    sweep = _Sweep(runner, closure if closure is not None else Closure(), (most_runs, most_crashes), left)
     first = sweep.first_state()
     while sweep.waiting:
         state = sweep.waiting.popleft()
@@ -75,8 +84,9 @@ def sweep_runs(
 class _Sweep:
     """One sweep under way: what is done, and which states still wait for somebody to go on from them."""
 
-    def __init__(self, runner: Runner, done: Closure, most_runs: int, left: Callable[[End], None]) -> None:
-        self.runner, self.done, self.most_runs, self.left = runner, done, most_runs, left
+    def __init__(self, runner: Runner, done: Closure, most: tuple[int, int], left: Callable[[End], None]) -> None:
+        self.runner, self.done, self.left = runner, done, left
+        self.most_runs, self.most_crashes = most
         self.waiting: deque[State] = deque()
 
     def first_state(self) -> State:
@@ -96,15 +106,18 @@ class _Sweep:
         done.deepest = max(done.deepest, state.crashes)
         yield runner.end(state.schedule, [before, base]), state.key
         if any(outcome.how == "endless" for outcome in base.outcomes):
-            done.closed = False  # a run without end has no last crossing
+            done.capped = "a run without end"  # it has no last crossing
             return
         for injection in _places(base, number, faults):
             if done.runs >= self.most_runs or done.stuck >= MOST_STUCK:
-                done.closed = False
+                done.capped = (
+                    f"{done.stuck} runs that would not stop" if done.stuck >= MOST_STUCK else f"{done.runs} runs"
+                )
                 return
             schedule = state.schedule.plus(injection)
             run = runner.once(state.photograph, number, bodies, (injection,))
             done.runs += 1
+            done.struck += bool(run.struck)
             done.stuck += run.stuck
             if not _died(run):
                 yield runner.end(schedule, [before, run]), state.key
@@ -130,8 +143,8 @@ class _Sweep:
             self.done.reached.append((state.key, str(self.runner.token(schedule)), key))
         if key in self.done.states:
             return
-        if state.crashes >= MOST_CRASHES:
-            self.done.closed = False
+        if state.crashes >= self.most_crashes:
+            self.done.capped = f"{counted(self.most_crashes, 'crash', 'crashes')} in a row"
             return
         self._new(State(key, schedule, self.runner.world.photograph(), state.crashes + 1))
         self.left(self.runner.end(schedule, generations))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +21,10 @@ from labkit.clock import VirtualClock
 from labkit.cloud import Effect, FileLedger, MemoryLedger
 from labkit.faults.baton import Server
 from labkit.faults.database_world import DatabaseWorld, Rows, check_kind, open_database
+from labkit.faults.folder import new_folder
 from labkit.faults.state_key import state_key
 
-FAST_DISK = Path("/dev/shm")  # a disk in memory, where there is one
 Late = tuple[float, Callable[[], object], str]  # (when, what happens then, what it is)
-
-
-def new_folder(prefix: str) -> Path:
-    """A new empty folder, on the disk in memory where there is one. Whoever made it removes it."""
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=FAST_DISK if FAST_DISK.is_dir() else None))
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class World:
     ) -> None:
         self.kind, self.durable = check_kind(database), durable
         self._own_folder = folder is None
-        self.folder = folder or new_folder("labkit-world-")
+        self.folder = folder or new_folder()
         self.files_folder = self.folder / "files"
         self.files_folder.mkdir(exist_ok=True)
         self.clock = VirtualClock()
@@ -72,6 +66,7 @@ class World:
         if attach:
             self._read_clock()
         self._database: DatabaseWorld | None = None
+        self._unopened: Any = None  # the database as it was when it was opened
         self._url, self._attach = url, attach
         self.clock.moved = self._moved
 
@@ -80,6 +75,8 @@ class World:
         """The database, opened when it is first asked for."""
         if self._database is None:
             self._database = open_database(self.kind, self.clock, self.folder, url=self._url, attach=self._attach)
+            if not self._attach:
+                self._unopened = self._database.photograph()
         return self._database
 
     @property
@@ -142,8 +139,9 @@ class World:
         self.clock.elapsed, self.clock.step = photograph.elapsed, photograph.step
         self.ledger.replace(photograph.ledger)
         self._put_files(photograph.files)
-        if photograph.database is not None:
-            self.database.put_back(photograph.database)
+        if self._database is not None or photograph.database is not None:
+            # subtle: a database that nobody had opened when the photograph was taken was empty then
+            self.database.put_back(self._unopened if photograph.database is None else photograph.database)
         self.late = list(photograph.late)
         self._moved()
 

@@ -348,3 +348,17 @@ def test_what_a_process_leaves_in_a_connection_dies_with_it(world: World) -> Non
 
     outcome(world, first)
     assert outcome(world, first).how == "returned"  # a second CREATE would fail
+
+
+def test_how_it_ended_names_no_path_of_the_machine() -> None:
+    """A damaged file is named as the process knows it, not by where the world lies on the disk."""
+
+    def body(process: Process) -> None:
+        process.files.write("tasks.json", b"{")
+        process.store.get("t1")
+
+    with open_world("memory") as world:
+        end, _ = Runner(Scenario("damaged", body, store="json"), world).run(Schedule())
+    assert "StoreCorrupt" == end.last.error["type"]
+    assert end.last.error["message"].startswith("tasks.json is damaged")
+    assert str(world.folder) not in json.dumps(end.to_data())

@@ -239,3 +239,22 @@ def test_several_actors_are_for_interleave() -> None:
     """One call, one clear line."""
     with pytest.raises(UsageError, match="use interleave"):
         sweep(Scenario("two", (scenarios.execute, scenarios.execute)))
+
+
+def test_faults_other_than_a_crash_count_too() -> None:
+    """A sweep with time-outs alone has put the scenario to the test, and says how often."""
+    report = sweep(scenarios.SAGA, faults=("timeout",))
+    assert report.closure is not None
+    assert (0, "holds") == (report.closure.crash_points, report.verdict)
+    assert f"{report.closure.struck} faults" in report.covered
+
+
+def test_a_capped_sweep_says_what_capped_it() -> None:
+    """Depth and number of runs are two different caps."""
+    deep, many = Closure(), Closure()
+    with open_world("memory") as world:
+        runner = Runner(scenarios.SAGA, world)
+        list(sweep_runs(runner, closure=deep, most_crashes=0))
+        list(sweep_runs(runner, closure=many, most_runs=9))
+    assert (False, "0 crashes in a row") == (deep.closed, deep.capped)
+    assert str(many).endswith("10 runs, capped at 10 runs")

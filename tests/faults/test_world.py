@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from labkit.errors import UsageError
 from labkit.faults import Process, open_world
+from labkit.faults.folder import new_folder
 from labkit.faults.gate import Alone, Gate
 from labkit.faults.world import World
 from labkit.task import Task
@@ -233,3 +238,29 @@ def test_a_world_of_an_unknown_kind_is_refused() -> None:
     """The kinds are named."""
     with pytest.raises(UsageError, match="known: memory, sqlite, postgres"):
         World("oracle")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_database_opened_after_the_photograph_is_put_back_to_empty(kind: str) -> None:
+    """When nobody had opened it, it was empty, and so it is again."""
+    with open_world(kind) as world:
+        before = world.photograph()
+        one = process(world)
+        one.store.save(Task("t1", "shop"))
+        one.end()
+        assert world.rows()["tasks"]
+        world.put_back(before)
+        assert not world.rows()["tasks"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no simple way to ask whether a process lives")
+def test_what_a_killed_job_left_is_removed(tmp_path: Path) -> None:
+    """A folder of a dead process goes when the next one is made; one of a living process stays."""
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    orphan, living = tmp_path / f"labkit-world-{dead.pid}-a", tmp_path / f"labkit-world-{os.getppid()}-b"
+    other = tmp_path / "labkit-world-of-somebody"
+    for folder in (orphan, living, other):
+        folder.mkdir()
+    made = new_folder(tmp_path)
+    assert {living, other, made} == set(tmp_path.iterdir())
