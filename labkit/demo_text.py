@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from labkit.clock import STORY_BEGINS
 from labkit.cloud import Effect
 from labkit.deployment import STEPS
-from labkit.faults.trace import Line
 
 if TYPE_CHECKING:
     from labkit.demo import Life, Story
@@ -55,7 +54,7 @@ def _happened(story: Story) -> Iterator[tuple[bool, str]]:
         yield False, at(life.began, f"{who}, a new process, {_finds(before)}" if before else f"{who} begins")
         if life.place is not None and life.outcome.how == "crashed":
             yield True, at(life.ended, f"{who} gets SIGKILL at place {life.killed_at} of {life.places}")
-            yield True, f"{'':14}{_stood(life.place)}"
+            yield True, f"{'':14}{_stood(life.place.boundary, life.place.side, life.place.label)}"
             yield False, f"{'':14}left: {_left(life, naive=story.naive)}"
         else:
             said = f"says: {life.outcome.value}" if life.outcome.how == "returned" else str(life.outcome)
@@ -69,13 +68,13 @@ def _finds(before: Life) -> str:
     return f"finds the task {before.state} and takes over"
 
 
-def _stood(place: Line) -> str:
+def _stood(boundary: str, side: str, label: str) -> str:
     """Where it died, and what that means."""
-    if place.boundary == "clock":
-        minutes = float(place.label.split()[1]) / 60
-        return f"{place.side} a wait of {minutes:g} minute{'s' if minutes != 1 else ''}"
-    fate = "it has not happened yet" if place.side == "before" else "it has happened, but no answer came"
-    return f"{place.side} {place.label}: {fate}"
+    if boundary == "clock":
+        minutes = float(label.split()[1]) / 60
+        return f"{side} a wait of {minutes:g} minute{'s' if minutes != 1 else ''}"
+    fate = "it has not happened yet" if side == "before" else "it has happened, but no answer came"
+    return f"{side} {label}: {fate}"
 
 
 def _left(life: Life, *, naive: bool) -> str:
