@@ -25,6 +25,8 @@ _HOME = {  # name -> module, in the order in which a reader meets them
     "SystemClock": "clock",
     "VirtualClock": "clock",
     "Cloud": "cloud",
+    **dict.fromkeys(["TaskQueue", "Lease", "Job", "GiveBack", "Ask", "Worker", "WorkerPool"], "queue"),
+    **dict.fromkeys(["ProgressUpdate", "ProgressLog"], "progress"),
     "write_transaction": "database",
     "Trace": "faults.trace",
     "Scenario": "faults",

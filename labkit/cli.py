@@ -46,6 +46,17 @@ def counts(text: str) -> list[int]:
     return [count(part) for part in text.split(",")]
 
 
+def seconds(text: str) -> float:
+    """A length of time that is not negative."""
+    try:
+        length = float(text)
+    except ValueError:
+        length = -1.0
+    if not 0 <= length < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return length
+
+
 def folder(text: str) -> Path:
     """A path that a file system can take."""
     if not text or "\0" in text:
@@ -107,6 +118,15 @@ def demo(arguments: argparse.Namespace) -> int:
     return run(kill_at=arguments.kill_at, seed=arguments.seed, naive=arguments.naive)
 
 
+def worker(arguments: argparse.Namespace) -> int:
+    from labkit.queue import process
+
+    return process.work(
+        arguments.database_url, arguments.app, workers=arguments.workers, lease_seconds=arguments.lease,
+        grace_seconds=arguments.grace, say=partial(print, flush=True),
+    )  # fmt: skip
+
+
 def release(arguments: argparse.Namespace) -> int:
     from labkit.classroom.release import command
 
@@ -126,6 +146,7 @@ def build() -> Parser:
 
     _add_learning(add)
     _add_checking(add)
+    _add_working(add)
     sub = add("release", release, "Make the learners' notebooks from the masters.", "labkit release solutions")
     sub.add_argument("dir", type=folder, metavar="DIR", help="the folder of the masters")
     sub.add_argument("--out", type=folder, metavar="DIR", help="where to write (default: `exercises` beside DIR)")
@@ -162,6 +183,18 @@ def _add_checking(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub = add("hint", hint, "Show a hint: 1 is a nudge, 3 is nearly there.", "labkit hint retry 2")
     sub.add_argument("id", metavar="ID", help="an exercise of `labkit exercises`")
     sub.add_argument("level", type=count, nargs="?", default=1, metavar="LEVEL", help="default: 1")
+
+
+def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
+    sub = add(
+        "worker", worker, "Work on the tasks of a queue until SIGTERM or Ctrl-C.",
+        "labkit worker --database-url sqlite:///tasks.db --app shop.jobs:handlers",
+    )  # fmt: skip
+    sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
+    sub.add_argument("--app", required=True, metavar="MODULE:NAME", help="a function of a job, or a dict of them by first word")
+    sub.add_argument("--workers", type=count, default=1, metavar="N", help="threads, each with a task (default: 1)")
+    sub.add_argument("--lease", type=seconds, default=60.0, metavar="S", help="seconds until the task of a dead worker is taken by another (default: 60)")
+    sub.add_argument("--grace", type=seconds, default=30.0, metavar="S", help="seconds to finish in when told to stop (default: 30)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

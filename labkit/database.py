@@ -120,7 +120,9 @@ def open_engine(url: str | URL, **options: Any) -> Engine:
         where = where.set(drivername="postgresql+psycopg")
     settings = {**options.pop("connect_args", {})}
     given = settings.get("options", where.query.get("options", ""))
-    settings["options"] = f"{given} -c timezone=UTC".strip()
+    # what is prepared is planned once, not once for each set of values; and a plan that was made for an empty table must not read
+    # all of a full one: our statements find their rows by a key
+    settings["options"] = f"-c plan_cache_mode=force_generic_plan -c enable_seqscan=off {given} -c timezone=UTC"
     return create_engine(where, connect_args=settings, **options)
 
 

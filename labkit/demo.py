@@ -36,7 +36,7 @@ from labkit.task import Task, TaskState
 APP, TASK = "shop", "deploy-shop"
 REBOOT = 60.0  # virtual seconds until somebody starts a new process
 DEFAULT_SEED = 955  # kills right after an effect, in minute eight
-NURSERY = Nursery(["labkit.demo"])
+NURSERY = Nursery(["labkit.demo", "labkit.faults.warming:warm"], reuse=True)
 
 
 def prepare(process: Process) -> None:

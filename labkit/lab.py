@@ -12,14 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from labkit import workfolder
 from labkit.checks import registry, words
+from labkit.checks.attempt import attempt
 from labkit.checks.cells import anchor_of, with_what_it_uses
-from labkit.checks.exercise import SQL
 from labkit.checks.host import kind_of
-from labkit.checks.judge import HOLDS, UNUSABLE, CheckReport
+from labkit.checks.judge import CheckReport
 from labkit.checks.page import note, page
-from labkit.checks.run import run_check, run_replay
+from labkit.checks.run import run_replay
 from labkit.errors import UsageError
 from labkit.faults.picture import svg, text
 from labkit.faults.schedule import Token
@@ -79,16 +78,11 @@ class Hint:
 
 def check(exercise: str, answer: str | None = None) -> Checked:
     """Prove the answer to an exercise against every crash point; `answer` is its source where it stands in no notebook cell."""
-    registry.find(exercise)
-    try:
-        source = answer or source_of(exercise)
-    except UsageError as error:
-        return Checked(CheckReport(exercise, UNUSABLE, message=str(error)))
-    report = run_check(exercise, source, databases=SQL)
-    if report.verdict == HOLDS:
-        workfolder.passed([exercise])
+    report = attempt(exercise, lambda: answer or source_of(exercise))
     first = report.first_broken
-    return Checked(report, _trace(first.token, source) if first is not None and first.token else None)
+    if first is None or not first.token:
+        return Checked(report)
+    return Checked(report, _trace(first.token, answer or source_of(exercise)))
 
 
 def show(exercise: str, answer: str | None = None) -> Shown:

@@ -1,9 +1,10 @@
-"""The table of tasks: one definition for SQLite and PostgreSQL, and the one way from a row to a `Task`.
+"""All tables in one place, so that whoever creates them creates all of them; and the one way from a row to a `Task`.
 
-A row can be inserted by naming nothing but `id` and `user_input`: the rest has server defaults or is null. Ids
-compare by code point on both databases, so "then by id" means the same everywhere.
+One definition serves SQLite and PostgreSQL. A task can be inserted by naming nothing but `id` and `user_input`: the rest has
+server defaults or is null, and one without options has the defaults of those. Ids compare by code point on both databases,
+so "then by id" means the same everywhere.
 
-Not handled here: who may change a row, and when (see `store.sql` and `queue`).
+Not handled here: who may change a row, and when (see `store.sql`, `queue` and `progress`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Engine, Index, MetaData, Row, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, Engine, Index, Integer, MetaData, Row, Table, Text, false, text
 
 from labkit.database import UtcDateTime, db_now, parse_time, write_transaction
 from labkit.task import Task, TaskState
@@ -23,8 +24,11 @@ metadata = MetaData()
 _ID = Text().with_variant(Text(collation="C"), "postgresql")
 
 
-def _count(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False, server_default=text("0"))
+MAX_ATTEMPTS = 3  # of a task for which nobody said another number
+
+
+def _count(name: str, default: int = 0) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=text(str(default)))
 
 
 def _stamp(name: str) -> Column[datetime]:
@@ -49,7 +53,50 @@ tasks = Table(
     Column("idempotency_key", Text, unique=True),
     _count("version"),
 )
-Index("tasks_in_claim_order", tasks.c.state, tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+# A task stands in one of these while it is in that state, and a completed one in none.
+# subtle: an index that began with the state would keep the dead entries of all tasks that ever ran, and a claim must not write
+# into the index that it walks along, or PostgreSQL cannot clear away the dead entries there
+PENDING_SQL, RUNNING_SQL, FAILED_SQL = (f"state = '{state}'" for state in ("pending", "running", "failed"))
+
+
+def _while(state_sql: str, name: str, *columns: Any) -> None:
+    Index(name, *columns, postgresql_where=text(state_sql), sqlite_where=text(state_sql))
+
+
+_while(PENDING_SQL, "tasks_pending", tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+_while(RUNNING_SQL, "tasks_running", tasks.c.lease_expires_at)
+_while(FAILED_SQL, "tasks_failed", tasks.c.updated_at, tasks.c.id)
+
+task_options = Table(  # what the queue knows of a task beyond its row
+    "task_options",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("webhook_url", Text),
+    Column("deadline", UtcDateTime),
+    _count("max_attempts", MAX_ATTEMPTS),
+    _count("attempts_before"),  # those that do not count: of earlier runs, and those that were given back
+    Column("question", Text),  # what a parked task waits to hear
+    Column("answer", Text),
+)
+
+progress_log = Table(  # what tasks told while they ran, only ever appended to
+    "progress_log",
+    metadata,
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("task_id", _ID, nullable=False),
+    _count("run", 1),
+    _count("attempt"),
+    Column("step", BigInteger, nullable=False),
+    _count("total_step"),
+    Column("status", Text, nullable=False),
+    Column("message", Text, nullable=False, server_default=""),
+    Column("tool", Text, nullable=False, server_default=""),
+    _stamp("time"),
+    Column("terminal", Boolean, nullable=False, server_default=false()),
+)
+Index("progress_of_task", progress_log.c.task_id, progress_log.c.position)
+Index("progress_one_end_a_run", progress_log.c.task_id, progress_log.c.run, unique=True,
+      sqlite_where=progress_log.c.terminal, postgresql_where=progress_log.c.terminal)  # fmt: skip
 
 _FIELDS = frozenset(field.name for field in fields(Task))
 _TIMES = ("available_at", "lease_expires_at", "created_at", "updated_at")

@@ -12,7 +12,7 @@ from labkit import cli
 from labkit.errors import StoreBusy, UsageError
 from tests.checkout import ROOT, labkit
 
-COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "release"]
+COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "release"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

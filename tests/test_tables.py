@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,6 +16,7 @@ from labkit.database import open_engine
 from labkit.postgres import fresh_database
 from labkit.tables import create_tables, task_from_row, tasks
 from labkit.task import Task, TaskState
+from tests.checkout import ROOT
 
 COLUMNS = [
     "attempt", "available_at", "created_at", "error", "id", "idempotency_key", "lease_expires_at", "priority",
@@ -99,3 +102,13 @@ def test_tables_created_at_once() -> None:
             thread.join()
         assert ([], True) == (errors, inspect(engine).has_table("tasks"))
         engine.dispose()
+
+
+def test_all_tables_whatever_is_imported() -> None:
+    """Whoever creates the tables creates all: importing the queue and the log adds none. In an interpreter of its own."""
+    code = (
+        "from labkit.tables import metadata; before = sorted(metadata.tables); import labkit.queue, labkit.progress;"
+        "print(before == sorted(metadata.tables), *before)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "True progress_log task_options tasks" == run.stdout.strip()

@@ -16,10 +16,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, read, with_what_it_uses
+from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, place, read, with_what_it_uses
 from labkit.checks.exercise import Answer, Exercise
 from labkit.checks.imports import Forbidden, guarded_builtins, look_at_imports
 from labkit.errors import LabkitError, UsageError
+from labkit.faults.outcome import ANSWER, line_of_answer
 
 __all__ = ["Forbidden", "NotAttempted", "anchor_of", "from_notebook", "load", "look", "read", "with_what_it_uses"]
 
@@ -45,9 +46,9 @@ def _compiled(source: str, exercise: Exercise, *, only_parse: bool = False) -> A
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(source, f"<answer to {exercise.id}>", "exec", flags, dont_inherit=True)
+            return compile(source, f"{ANSWER}{exercise.id}>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
-        raise UsageError(f"the answer does not parse: {error.msg}, line {error.lineno}") from None
+        raise UsageError(f"the answer does not parse: {error.msg}, {place(source, error.lineno or 1)}") from None
     except (ValueError, RecursionError, MemoryError, OverflowError):
         raise UsageError("the answer does not parse") from None
 
@@ -89,7 +90,9 @@ def load(source: str, exercise: Exercise) -> Answer:
     except Forbidden:
         raise
     except Exception as error:
-        raise UsageError(f"the answer fails while it loads: {type(error).__name__}: {str(error)[:200]}") from None
+        line = line_of_answer(error.__traceback__)
+        where = f" ({place(source, line)})" if line else ""
+        raise UsageError(f"the answer fails while it loads: {type(error).__name__}: {str(error)[:200]}{where}") from None
     except BaseException as error:
         raise UsageError(f"the answer ends the process while it loads ({type(error).__name__})") from None
     for name, parameters in exercise.signatures.items():

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from labkit.checks import backoff_rules as rules
 from labkit.checks.common import body, ends, exits_rule, outcome_of, try_exits
-from labkit.checks.exercise import Case, Exercise, Property, WrongTurn
+from labkit.checks.exercise import Case, Exercise, Property
 from labkit.faults.process import Process
 
 NAME = "backoff_delay"
@@ -147,25 +147,4 @@ EXERCISE = Exercise(
         "Refuse a negative attempt. `2.0 ** 1024` is an OverflowError, so clamp the exponent before you take the power: `base * 2.0 ** min(attempt, 1000)`; "
         "then the cap, then the draw, then `max(retry_after, draw)` or `retry_after + draw` when it is given.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "no jitter",
-            "waits that only double move the whole crowd together: the service meets the same peak again, a little later.",
-        ),
-        WrongTurn(
-            "cap after the power",
-            "`min(cap, 2.0 ** n)` fails at n = 1024: the poller that survived a long outage dies of its own patience.",
-        ),
-        WrongTurn(
-            "cap over the floor",
-            "`min(cap, max(retry_after, draw))` comes back before the other side wants to see you, and is refused again.",
-        ),
-        WrongTurn(
-            "a seed of one's own",
-            "a generator seeded inside gives every process the same waits: jitter that is no jitter.",
-        ),
-    ),
-    real_systems="tenacity's wait_random_exponential draws evenly below a doubling window, as here.\n"
-    "Celery's retry_jitter does the same for its automatic retries.\n"
-    "urllib3's Retry takes the server's Retry-After before its own backoff.",
 )

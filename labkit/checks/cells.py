@@ -20,6 +20,7 @@ from labkit.checks.imports import NAMES
 from labkit.errors import UsageError
 
 MOST_BYTES = 1_000_000
+OWN_CELL = "# the answer's own cell"  # stands between what other cells gave and the answer
 ANCHOR = re.compile(r"^\s*#\s*labkit:\s*([A-Za-z0-9_-]+)\s*$")
 
 
@@ -94,7 +95,16 @@ def _future_first(tree: ast.Module, front: Sequence[str], answer: str) -> str:
         lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
     first = [line for line in front if line.startswith("from __future__")]
     rest = [line for line in front if not line.startswith("from __future__")]
-    return "\n".join([*map(ast.unparse, moved), *first, *rest, *lines])
+    return "\n".join([*map(ast.unparse, moved), *first, *rest, OWN_CELL, *lines])
+
+
+def place(source: str, line: int) -> str:
+    """Where a line of an answer's source stands, as the learner counts: from the top of the file, or of the answer's own cell."""
+    lines = source.split("\n")
+    above = max((number for number, text in enumerate(lines, 1) if text == OWN_CELL), default=0)
+    if line > above:
+        return f"line {line - above} of the answer"
+    return f"another cell, at `{lines[line - 1].strip()[:80]}`"
 
 
 def parse(source: str) -> ast.Module | None:

@@ -13,9 +13,11 @@ import sys
 from labkit import workfolder
 from labkit.checks import registry, words
 from labkit.checks.answer import read
+from labkit.checks.attempt import attempt
 from labkit.checks.exercise import SQL
-from labkit.checks.judge import HOLDS, UNUSABLE, CheckReport
-from labkit.checks.run import run_check, run_replay
+from labkit.checks.judge import HOLDS, UNUSABLE
+from labkit.checks.run import run_replay
+from labkit.checks.ticker import Ticker
 from labkit.errors import UsageError
 from labkit.faults.picture import text
 from labkit.faults.schedule import Token
@@ -41,22 +43,21 @@ def exercises(as_json: bool = False) -> int:
 
 def check(exercise: str, file: str | None, *, as_json: bool = False, engine: str | None = None, database: str | None = None) -> int:
     """Check an answer and print the report."""
-    registry.find(exercise)
     databases = (database,) if database else SQL
-    try:
-        report = run_check(exercise, read(file or _own(exercise), exercise), databases=databases, engine=engine or "")
-    except UsageError as error:
-        if not as_json:
-            raise
-        report = CheckReport(exercise, UNUSABLE, message=str(error))
+    with Ticker(sys.stderr) as ticker:
+        report = attempt(
+            exercise,
+            lambda: read(file or _own(exercise), exercise),
+            databases=databases,
+            engine=engine or "",
+            told=ticker,
+        )
     if as_json:
         print(json.dumps(report.to_data()))
     elif report.verdict == UNUSABLE:
         print(f"labkit: {report.message}", file=sys.stderr)
     else:
         print(words.whole(report))
-    if report.verdict == HOLDS:
-        workfolder.passed([exercise])
     return 0 if report.verdict == HOLDS else 2 if report.verdict == UNUSABLE else 1
 
 

@@ -21,7 +21,9 @@ SWALLOWS = "catches BaseException: a crash or Ctrl-C is turned into something el
 
 
 def interrupted(seen: Seen, facts: dict[str, Any]) -> bool:
-    return seen.kind == "interrupted" and not seen.end.unreached
+    """Whether somebody pressed Ctrl-C in the process that is the first of this run; one that went on after it is another."""
+    first = seen.end.outcomes[0].process if seen.end.outcomes else ""
+    return seen.kind == "interrupted" and not seen.end.unreached and f"{first}@" in seen.end.token
 
 
 def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from labkit.checks import deadline_rules as rules
 from labkit.checks.common import body, crash_rule, ends, exits_rule, outcome_of, try_exits
-from labkit.checks.exercise import Case, Exercise, Property, WrongTurn
+from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import DeadlineExceeded
 from labkit.faults.process import Process
 
@@ -207,25 +207,4 @@ EXERCISE = Exercise(
         "`end = clock.monotonic() + (deadline - clock.now()).total_seconds()`. For each step: `left = end - clock.monotonic()`, raise if `left <= 0`, "
         "`result = step(left)`, raise if `clock.monotonic() > end`, append. Raise `DeadlineExceeded(completed=results)`; catch nothing.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "look only before a step",
-            "nobody looks after the last one: a run that took twice its time reports success.",
-        ),
-        WrongTurn(
-            "ask the wall clock again",
-            "one correction of the clock by NTP or a person, and a run of minutes is over at once or never.",
-        ),
-        WrongTurn(
-            "a timeout for each step",
-            "five steps with a minute each are five minutes: what was promised is the whole, so hand down what remains.",
-        ),
-        WrongTurn(
-            "set it anew after a restart",
-            "a relative timeout starts again with each recovery; the instant is stored and never changes.",
-        ),
-    ),
-    real_systems="gRPC sends the time that remains along with every call, so the last server knows when nobody waits any more.\n"
-    "Trio and anyio measure their cancel scopes on a monotonic clock; Go's context carries one deadline through a whole call tree.\n"
-    "Temporal limits a workflow as a whole (execution timeout) and each attempt by itself (start-to-close).",
 )

@@ -33,7 +33,8 @@ class Case:
 
     `build(answer)` gives the bodies that run at once and what a restarted process runs; `answer` gives the learner's names, fresh in each process.
     `engine` is once (each of `schedules`), sweep (each of `faults` at every crossing, then the closure) or interleave (every order of the bodies).
-    `databases` empty means that no database is involved. `facts` is what the judge must know.
+    `alike` says that the bodies differ in their process's name only. `databases` empty means that no database is involved; `on_file` wants a file
+    of SQLite also where one process alone would do with memory. `facts` is what the judge must know.
     """
 
     name: str
@@ -43,7 +44,9 @@ class Case:
     schedules: tuple[str, ...] = ("none",)
     faults: tuple[str, ...] = ("crash", "interrupt")
     preemptions: int = 2
+    alike: bool = False
     databases: tuple[str, ...] = ()
+    on_file: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 
     def scenario(self, exercise: str, answer: Answer) -> Scenario:
@@ -130,6 +133,10 @@ class Exercise:
 
     def case(self, name: str) -> Case:
         return next(case for case in self.cases if case.name == name)
+
+    def cases_on(self, database: str) -> tuple[Case, ...]:
+        """The cases that belong to this database; "" for those that need none."""
+        return tuple(c for c in self.cases if ((database in c.databases) if database else not c.databases))
 
     @property
     def databases(self) -> tuple[str, ...]:

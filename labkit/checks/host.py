@@ -1,20 +1,21 @@
 """The host: runs an answer through the cases of its exercise, in a child with limits, and says what it saw.
 
 It judges nothing. Every end goes out as one line of plain data; before each case the host says which it begins, so that whoever listens knows where a silent
-child got stuck. What the answer prints is kept up to a limit and changes no verdict.
+child got stuck. What the answer prints is kept up to a limit and changes no verdict. An error that comes out of the host itself is told as that.
 
-Not handled here: the limits (see `limits`), listening (see `run`), and judging (see `judge`).
+Not handled here: the limits (see `limits`), real kills (see `kill`), listening (see `run`), and judging (see `judge`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit.checks import imports, registry
+from labkit.checks import blame, imports, registry
 from labkit.checks.answer import Forbidden, load
 from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.checks.limits import MOST_OUTPUT, Capped, limit_resources, quiet
@@ -35,8 +36,8 @@ MOST_RUNS = 600  # in one sweep of one case
 class Worlds:
     """One world of each kind for all cases of a job: put back to empty it is as good as new, and much cheaper."""
 
-    def __init__(self, folder: Path, url: str = "") -> None:
-        self.folder, self.url = folder, url
+    def __init__(self, folder: Path, url: str = "", *, durable: bool = False) -> None:
+        self.folder, self.url, self.durable = folder, url, durable
         self._stack = ExitStack()
         self._made: dict[str, tuple[World, Photograph]] = {}
 
@@ -45,7 +46,7 @@ class Worlds:
         if kind not in self._made:
             place = self.folder / kind
             place.mkdir(parents=True, exist_ok=True)
-            world = self._stack.enter_context(World(kind, folder=place, url=self.url))
+            world = self._stack.enter_context(World(kind, folder=place, url=self.url, durable=self.durable))
             if database:
                 _ = world.database  # opens it
             self._made[kind] = (world, world.photograph())
@@ -64,24 +65,35 @@ def serve(report: Report, *, exercise: str, source: str, database: str, url: str
     """In the child: load the answer and run the cases that belong to `database` ("" for those without one)."""
     output = Capped(MOST_OUTPUT)
     asked = registry.find(exercise)
-    with quiet(output), Worlds(Path(folder), url) as worlds:
-        answer = _begin(report, asked, source, Path(folder))
+    with blamed(report), quiet(output), Worlds(Path(folder), url) as worlds:
+        answer = begin(report, asked, source, Path(folder))
         if answer is None:
             return
-        for case in asked.cases:
-            if (database in case.databases) if database else not case.databases:
-                report({"case": case.name, "database": database})
-                runner = Runner(
-                    case.scenario(asked.id, answer), worlds.empty(kind_of(case, database), database=bool(database))
-                )
-                covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
-                report({"covered": case.name, **covered})
-                if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
-                    return report({"forbidden": imports.refused[0]})
-    report({"finished": database, "output": output.getvalue()})
+        for case in asked.cases_on(database):
+            if engine == "kill" and case.engine == "sweep":  # these need a process for each process
+                continue
+            report({"case": case.name, "database": database})
+            world = worlds.empty(kind_of(case, database), database=bool(database))
+            runner = Runner(case.scenario(asked.id, answer), world)
+            covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
+            report({"covered": case.name, **covered})
+            if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
+                return report({"forbidden": imports.refused[0]})
+        report({"finished": database, "output": output.getvalue()})
 
 
-def _begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer | None:
+@contextmanager
+def blamed(report: Report) -> Iterator[None]:
+    """Tell an error that comes out of this, and whose it is, instead of raising it."""
+    try:
+        yield
+    except BrokenPipeError:  # nobody listens any more
+        raise
+    except BaseException as error:
+        report(blame.told(error))
+
+
+def begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer | None:
     """Load the answer within limits, in a folder where it may write; None when it cannot be used, which is reported."""
     here = folder / "here"
     here.mkdir(parents=True, exist_ok=True)
@@ -99,17 +111,15 @@ def _begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer
 
 def kind_of(case: Case, database: str) -> str:
     """The kind of world for a case: several actors need a file that can make one of them wait, one alone is faster in memory."""
-    return database if database == "postgres" else "sqlite" if case.engine == "interleave" else "memory"
+    on_file = case.on_file or case.engine == "interleave"
+    return database if database == "postgres" else "sqlite" if on_file else "memory"
 
 
 def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[str, Any]:
     """Run one case with one engine; returns what was covered."""
 
     def tell(kind: str, end: End) -> None:
-        said = {"seen": kind, "case": case.name, "end": end.to_data()}
-        if len(json.dumps(said)) > MOST_REPORTED:
-            raise OverflowError("the answer returned or stored more than anybody can look at")
-        report(said)
+        say(report, {"seen": kind, "case": case.name, "end": end.to_data()})
 
     if engine == "sweep":
         closure = Closure()
@@ -121,21 +131,30 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
             "crash_points": closure.crash_points,
             "states": len(closure.states),
             "runs": closure.runs,
-            "closed": closure.closed,
+            "capped": closure.capped,
         }
     if engine == "interleave":
         orders = Orders()
-        for end, _ in interleave_runs(runner, preemptions=case.preemptions, orders=orders):
+        for end, _ in interleave_runs(runner, preemptions=case.preemptions, orders=orders, alike=case.alike):
             tell("end", end)
-        return {"orders": orders.runs, "runs": orders.runs, "closed": orders.closed, "preemptions": orders.preemptions}
+        actors = {"actors": len(runner.scenario.bodies), "alike": orders.alike}
+        counts = {"orders": orders.runs, "runs": orders.runs, "preemptions": orders.preemptions}
+        return counts | actors | {"closed": orders.closed}
     if engine == "search":
         ran, _ = search_runs(runner, examples=100, seen=lambda end: tell("end", end))
-        return {"runs": ran, "closed": True}
+        return {"runs": ran}
     for text in case.schedules:
         schedule = Schedule.parse(text)
         for kind, end in [*_left(runner, schedule), ("end", runner.run(schedule)[0])]:
             tell(kind, end)
-    return {"runs": len(case.schedules), "closed": True}
+    return {"runs": len(case.schedules)}
+
+
+def say(report: Report, said: dict[str, Any]) -> None:
+    """Report, but no more than anybody can look at: what is larger is the answer's doing (`TooMuch`)."""
+    if len(json.dumps(said)) > MOST_REPORTED:
+        raise blame.TooMuch
+    report(said)
 
 
 def _left(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
@@ -160,12 +179,12 @@ def replay(
 ) -> None:
     """In the child: run one schedule of one case and report its trace."""
     asked = registry.find(exercise)
-    with quiet(Capped(MOST_OUTPUT)):
-        answer = _begin(report, asked, source, Path(folder))
+    with blamed(report), quiet(Capped(MOST_OUTPUT)):
+        answer = begin(report, asked, source, Path(folder))
         if answer is None:
             return
         with World(database, folder=Path(folder), url=url) as world:
             runner, wanted = Runner(asked.case(case).scenario(exercise, answer), world), Schedule.parse(schedule)
             left = _left(runner, wanted)
             end, trace = runner.replay(wanted)
-    report({"trace": trace.to_jsonl(), "ends": [(kind, one.to_data()) for kind, one in [*left, ("end", end)]]})
+        report({"trace": trace.to_jsonl(), "ends": [(kind, one.to_data()) for kind, one in [*left, ("end", end)]]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.common import same_task
-from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
+from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
 from labkit.checks.stored_task import Story, races, shared_cases
 from labkit.checks.stored_task_rules import work_properties
 from labkit.faults.process import Process
@@ -78,20 +78,4 @@ EXERCISE = Exercise(
         "Keep what `save` returns: it carries the next version. With the version that you read, a second caller's write "
         "makes yours a `StaleTask`: let it go through. Catch `Exception` around `work` only, save failed with its text, and raise it again.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "check, then act",
-            "`if not done: do it` without a key: the crash between the effect and the record does it twice.",
-        ),
-        WrongTurn(
-            "a fresh key for every try",
-            "a key made with uuid4 inside the call is another key after the restart: to the cloud it is other work.",
-        ),
-        WrongTurn(
-            "write again when beaten",
-            "catching StaleTask and saving anyway takes the end away from the one who was there first.",
-        ),
-    ),
-    real_systems="Stripe keeps answers by Idempotency-Key; Temporal names activities so that a retry is known; "
-    "procrastinate and River use a unique key at submit.",
 )

@@ -8,11 +8,12 @@ Not handled here: how the runs came about (see `host`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
+from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN as BROKEN
 from labkit.faults.report import HOLDS as HOLDS
 from labkit.faults.report import NOT_EXERCISED as NOT_EXERCISED
@@ -35,9 +36,13 @@ class Judged:
 
 @dataclass
 class Jury:
-    """Listens to the runs one by one and remembers, per property, the simplest that breaks it."""
+    """Listens to the runs one by one and remembers, per property, the simplest that breaks it.
+
+    `place` says where a line of the answer's source stands; without it no message names one.
+    """
 
     exercise: Exercise
+    place: Callable[[int], str] | None = None
     worst: dict[str, tuple[tuple[int, int, int], Finding, str]] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
     heard: int = 0
@@ -53,7 +58,8 @@ class Jury:
                 self.exercised.add(prop.name)
             found = self._find(prop, seen, facts)
             if found is not None:
-                self._keep(prop.name, found, seen.end.token)
+                message = _with_place(found.message, seen, self.place) if self.place else found.message
+                self._keep(prop.name, replace(found, message=message), seen.end.token)
 
     def _find(self, prop: Property, seen: Seen, facts: dict[str, Any]) -> Finding | None:
         try:
@@ -90,10 +96,27 @@ class Jury:
                 made.append(Judged(prop.name, HOLDS, claim=prop.claim))
             else:
                 made.append(Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim))
-        if "ends" in self.worst and all(prop.name != "ends" for prop in self.exercise.properties):
-            _, found, token = self.worst["ends"]
-            made.append(Judged("ends", BROKEN, found.message, token, found.diagnosis))
         return made
+
+
+def _with_place(message: str, seen: Seen, place: Callable[[int], str]) -> str:
+    """The message, with the line of the answer behind an error that it tells of."""
+    errors = [error for outcome in seen.end.outcomes for error in _errors((outcome.error, outcome.value))]
+    for short in (False, True):
+        for error in errors:
+            said = f"raised {error['type']}" + ("" if short else f": {error['message']}")
+            if said in message:
+                return message.replace(said, f"{said.splitlines()[0]} ({place(error['line'])})", 1)
+    return message
+
+
+def _errors(data: Any) -> Iterator[dict[str, Any]]:
+    """The errors in plain data of which the line is known."""
+    if isinstance(data, dict) and {"type", "message", "line"} <= data.keys():
+        yield data
+    elif isinstance(data, (dict, list, tuple)):
+        for inside in data.values() if isinstance(data, dict) else data:
+            yield from _errors(inside)
 
 
 def overall(judged: Sequence[Judged]) -> str:
@@ -108,27 +131,39 @@ class Covered:
 
     crash_points: int = 0
     states: int = 0
+    kills: int = 0
     runs: int = 0
     orders: int = 0
     preemptions: int = 0
-    closed: bool = True
+    actors: set[int] = field(default_factory=set)  # how many at once, where they were alike
+    capped: list[str] = field(default_factory=list)  # where a sweep stopped before it was complete
+    closed: bool = True  # no order was left out
 
     def add(self, said: dict[str, Any]) -> None:
-        for name in ("crash_points", "states", "runs", "orders"):
+        for name in ("crash_points", "states", "kills", "runs", "orders"):
             setattr(self, name, getattr(self, name) + said.get(name, 0))
         self.preemptions = max(self.preemptions, said.get("preemptions", 0))
+        if said.get("alike"):
+            self.actors.add(said["actors"])
         self.closed = self.closed and said.get("closed", True)
+        if said.get("capped", "") not in ("", *self.capped):
+            self.capped.append(said["capped"])
 
     def line(self, databases: Iterable[str], broken: int) -> str:
         """The certificate: what was tried, whether all of it, and where."""
+        how = f"capped at {' and '.join(self.capped)}" if self.capped else "closed"
         parts = []
         if self.crash_points:
-            parts.append(
-                f"{self.crash_points} crash points x {self.states} distinct states, {'closed' if self.closed else 'capped'}"
-            )
+            parts.append(f"{counted(self.crash_points, 'crash point')} x {counted(self.states, 'distinct state')}, {how}")
+        elif self.capped:
+            parts.append(how)
+        if self.kills:
+            parts.append(counted(self.kills, "real kill"))
         if self.orders:
-            parts.append(f"{self.orders} orders within {self.preemptions} preemptions")
-        parts.append(f"{self.runs} schedules")
+            first = "" if self.closed else "the first "
+            who = f" of {' and '.join(map(str, sorted(self.actors)))} workers (up to their names)" if self.actors else ""
+            parts.append(f"{first}{counted(self.orders, 'order')}{who} within {counted(self.preemptions, 'preemption')}")
+        parts.append(counted(self.runs, "schedule"))
         where = ", ".join(databases)
         parts += [where] if where else []
         return "; ".join([*parts, f"{broken} broken" if broken else "none broken"])

@@ -11,7 +11,7 @@ from importlib import import_module
 from labkit.checks.exercise import Exercise
 from labkit.errors import UsageError
 
-IDS = ("warmup", "retry", "backoff", "idempotency", "deadline", "resume")
+IDS = ("warmup", "retry", "backoff", "idempotency", "deadline", "resume", "claim", "lease", "backpressure")
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen, WrongTurn
+from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
 from labkit.checks.stored_task import Story, races, shared_cases
 from labkit.checks.stored_task_rules import crashed, work_properties
 
@@ -78,20 +78,4 @@ EXERCISE = Exercise(
         "`failed`: save pending with `error=None`, keep what `save` returns, then go on as for pending. All others: save running, work, save the end. "
         "Catch `Exception` around `work` only; a crash must leave the task as it is, for the next one to find.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "running means that somebody runs it",
-            "a dead process cannot take its `running` back: leave such a task alone and it never ends.",
-        ),
-        WrongTurn(
-            "the error of last time",
-            "a pending task that still holds an error looks failed to every person and every query.",
-        ),
-        WrongTurn(
-            "catch everything",
-            "`except BaseException` books a crash as a failure of the work, and the next process believes it.",
-        ),
-    ),
-    real_systems="Temporal replays a workflow from its history; DBOS finds pending workflows at start; "
-    "River and procrastinate rescue jobs whose worker fell silent.",
 )

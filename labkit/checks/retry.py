@@ -14,7 +14,7 @@ from typing import Any
 
 from labkit.checks import retry_rules as rules
 from labkit.checks.common import body, crash_rule, ends, exits_rule, outcome_of, try_exits
-from labkit.checks.exercise import Case, Exercise, Property, WrongTurn
+from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import TerminalError, TransientError
 from labkit.faults.process import Process
 
@@ -203,25 +203,4 @@ EXERCISE = Exercise(
         "`except Exception as error:`. In the last one: on the last attempt `raise RetriesExhausted(attempts=max_attempts) from error`, "
         "on any other `clock.sleep(2 ** attempt)`.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "retry everything",
-            "a 404 stays a 404: asking five times costs half a minute and hides the real mistake behind RetriesExhausted.",
-        ),
-        WrongTurn(
-            "one more sleep",
-            "waiting after the last attempt helps nobody; with five attempts the caller hears of the failure 16 s late.",
-        ),
-        WrongTurn(
-            "catch everything",
-            "`except BaseException` retries Ctrl-C and a dying process: the program can no longer be stopped.",
-        ),
-        WrongTurn(
-            "lose the cause",
-            "'failed after 3 retries' without `from error` leaves whoever is on call with nothing to look up.",
-        ),
-    ),
-    real_systems="tenacity and stamina wrap a call in attempts, waits and a test which errors are worth it.\n"
-    "urllib3's Retry counts connects, reads and statuses apart and honours Retry-After.\n"
-    "Temporal retries activities for you and takes a list of error types that are never retried.",
 )

@@ -10,42 +10,64 @@ Not handled here: printing (see `command` and `lab`).
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labkit.checks import registry
 from labkit.checks.answer import Forbidden, NotAttempted, look
+from labkit.checks.cells import place
 from labkit.checks.exercise import SQL, Exercise, Seen
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Covered, Judged, Jury, overall
+from labkit.checks.kill import kills
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.database_world import check_kind
 from labkit.faults.folder import new_folder
 from labkit.faults.nursery import Nursery
+from labkit.faults.plural import counted
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 
-NURSERY = Nursery(["labkit.checks.host", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
+NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
 
 
 @dataclass
 class _Listening:
-    """What was heard of one exercise so far."""
+    """What was heard of one exercise so far. `told` is called with it after each word."""
 
     exercise: Exercise
     jury: Jury
+    told: Callable[[_Listening], object] = lambda heard: None
     covered: Covered = field(default_factory=Covered)
     unusable: str = ""
     forbidden: str = ""
+    failed: str = ""  # why the check itself broke
     output: str = ""
+    database: str = ""
     case: str = ""
     last_token: str = ""
     loaded: bool = False
     finished: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that is run from here on could change the verdict."""
+        return bool(self.unusable or self.forbidden or self.failed or self.jury.broken)
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the answer came to the end of everything so far, right or wrong."""
+        return self.finished and "ends" not in self.jury.worst
+
+    def __str__(self) -> str:
+        where = [self.database] if self.database else []
+        where += [f"case {self.case}", counted(self.jury.heard, "run")] if self.case else ["loading"]
+        return f"{self.exercise.id}: {', '.join(where)}"
 
 
 @dataclass(frozen=True)
@@ -65,19 +87,23 @@ def run_check(
     engine: str = "",
     nursery: Nursery = NURSERY,
     patience: Patience = Patience(),
+    told: Callable[[object], object] = lambda heard: None,
 ) -> CheckReport:
-    """Check an answer. `databases` are those to use where the exercise needs one. Raises `UsageError` only for an unknown exercise."""
+    """Check an answer. `databases` are those to use where the exercise needs one; `told` hears, again and again, how far it is.
+
+    Raises `UsageError` only for an unknown exercise.
+    """
     clock = SystemClock()
     began = clock.monotonic()
     asked = registry.find(exercise)
-    report = _check(asked, source, databases, engine, nursery, patience)
+    heard = _Listening(asked, Jury(asked, partial(place, source)), told)
+    report = _looked_at(asked, source) or _check(heard, source, databases, engine, nursery, patience)
     report.seconds = round(clock.monotonic() - began, 3)
     return report
 
 
-def _check(
-    asked: Exercise, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience
-) -> CheckReport:
+def _looked_at(asked: Exercise, source: str) -> CheckReport | None:
+    """The report on what need not be run to be judged, or None."""
     try:
         look(source, asked)
     except NotAttempted as error:
@@ -86,21 +112,38 @@ def _check(
         return _forbidden(asked, str(error))
     except UsageError as error:
         return CheckReport(asked.id, UNUSABLE, message=str(error))
-    heard = _Listening(asked, Jury(asked))
+    return None
+
+
+def _check(
+    heard: _Listening, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience
+) -> CheckReport:
     used: list[str] = []
     missing = ""
-    for database in _rounds(asked, databases):
+    for database in _rounds(heard.exercise, databases):
         try:
-            with place(database) as (url, folder):
-                job = {"source": source, "database": database, "url": url, "engine": engine, "folder": str(folder)}
-                listen(heard, nursery, patience, **job)
+            _round(heard, source, database, engine, nursery, patience)
         except PostgresUnavailable as error:
             missing = f"not exercised on postgres: {error}"
             continue
         used += [database] if database else []
-        if heard.unusable or heard.forbidden or heard.jury.broken:
+        if heard.over:
             break
-    return _conclude(asked, heard, used, missing)
+    return _conclude(heard, used, missing)
+
+
+def _round(
+    heard: _Listening, source: str, database: str, engine: str, nursery: Nursery, patience: Patience
+) -> None:
+    """All cases on one database."""
+    job = {"source": source, "database": database}
+    with room(database) as (url, folder):
+        listen(heard, nursery, patience, **job, url=url, engine=engine, folder=str(folder))
+    if engine == "kill" and heard.ended_well and (patience.for_more or not heard.over):
+        with room(database) as (url, folder):
+            killed = kills(heard.exercise, nursery, patience.stall, patience.total, **job, url=url, folder=folder)
+            with closing(killed) as words:
+                _hear(heard, patience, words)
 
 
 def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
@@ -110,7 +153,7 @@ def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def place(database: str) -> Iterator[tuple[str, Path]]:
+def room(database: str) -> Iterator[tuple[str, Path]]:
     """A folder, and for postgres a database, that are gone afterwards whatever happened to the child."""
     with ExitStack() as stack:
         folder = new_folder()
@@ -125,11 +168,22 @@ def place(database: str) -> Iterator[tuple[str, Path]]:
 
 def listen(heard: _Listening, nursery: Nursery, patience: Patience, **job: Any) -> None:
     """Run the host once (`job` are the arguments of `host.serve`) and let the jury hear what it says."""
-    heard.finished = False
     child = nursery.start("labkit.checks.host:serve", exercise=heard.exercise.id, **job)
     try:
-        for said in child.reports(patience.stall, patience.total):
+        _hear(heard, patience, child.reports(patience.stall, patience.total))
+    finally:
+        child.kill()
+        status = child.wait()
+    if not (heard.finished or heard.over):
+        _broke_off(heard, f"the process ended with status {status}")
+
+
+def _hear(heard: _Listening, patience: Patience, words: Iterable[dict[str, Any]]) -> None:
+    heard.finished = False
+    try:
+        for said in words:
             _take(heard, said)
+            heard.told(heard)
             if heard.finished or (heard.jury.broken and not patience.for_more):
                 break
     except TimeoutError:
@@ -139,23 +193,18 @@ def listen(heard: _Listening, nursery: Nursery, patience: Patience, **job: Any) 
             heard.unusable = f"the answer does not finish loading (more than {patience.stall:g} s)"
     except ValueError:
         _broke_off(heard, "it spoke for the host")
-    finally:
-        child.kill()
-        status = child.wait()
-    if not (heard.finished or heard.unusable or heard.forbidden or heard.jury.broken):
-        _broke_off(heard, f"the process ended with status {status}")
 
 
 def _take(heard: _Listening, said: dict[str, Any]) -> None:
     match said:
         case {"seen": kind, "case": case, "end": end}:
-            made = End.from_data(end)
-            heard.last_token = made.token
-            heard.jury.hear(Seen(case, kind, made))
+            seen = _seen(heard.exercise, case, kind, end)
+            heard.last_token = seen.end.token
+            heard.jury.hear(seen)
             # one run without an end is enough: each of the others would take as long
-            heard.finished = any(outcome.how == "endless" for outcome in made.outcomes)
-        case {"case": case}:
-            heard.case = case
+            heard.finished = any(outcome.how == "endless" for outcome in seen.end.outcomes)
+        case {"case": case, "database": database}:
+            heard.case, heard.database = case, database
         case {"covered": _}:
             heard.covered.add(said)
         case {"loaded": _}:
@@ -166,8 +215,20 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.unusable = why
         case {"finished": _, "output": output}:
             heard.finished, heard.output = True, output
+        case {"broke": why}:
+            _broke_off(heard, why)
         case {"failed": why}:
-            _broke_off(heard, _last_line(why))
+            heard.failed = f"the check itself failed: {_last_line(why)}"
+
+
+def _seen(asked: Exercise, case: str, kind: str, end: Any) -> Seen:
+    """One run as the host told it. Raises `ValueError` for what no host says."""
+    if case not in [one.name for one in asked.cases]:
+        raise ValueError(case)
+    try:
+        return Seen(case, kind, End.from_data(end))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("no end of a run") from error
 
 
 def _last_line(why: object) -> str:
@@ -183,16 +244,17 @@ def _broke_off(heard: _Listening, why: str) -> None:
         heard.unusable = f"the answer ends the process while it loads: {why}"
 
 
-def _conclude(asked: Exercise, heard: _Listening, used: list[str], missing: str) -> CheckReport:
-    if heard.unusable:
-        return CheckReport(asked.id, UNUSABLE, message=heard.unusable)
+def _conclude(heard: _Listening, used: list[str], missing: str) -> CheckReport:
+    asked, broken = heard.exercise, len(heard.jury.worst)
+    if heard.unusable or (heard.failed and not broken):
+        return CheckReport(asked.id, UNUSABLE, message=heard.unusable or heard.failed)
     if heard.forbidden:
         return _forbidden(asked, heard.forbidden)
     judged = [_only_here(one, used) for one in heard.jury.verdicts()]
-    broken = sum(one.verdict == BROKEN for one in judged)
     certificate = heard.covered.line(used, broken)
+    message = "; ".join(filter(None, [heard.failed, missing]))
     return CheckReport(
-        asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=missing, output=heard.output
+        asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=message, output=heard.output
     )
 
 
@@ -226,7 +288,7 @@ def run_replay(
     except Forbidden as error:
         raise UsageError(str(error)) from None
     world = check_kind(asked.database)
-    with place(world) as (url, folder):
+    with room(world) as (url, folder):
         job = {
             "exercise": exercise,
             "source": source,
@@ -251,6 +313,8 @@ def _replayed(
                 break
             if said.keys() & {"unusable", "forbidden"}:
                 raise UsageError(*said.values())
+            if "failed" in said:
+                raise UsageError(f"the check itself failed: {_last_line(said['failed'])}")
     except TimeoutError:
         raise UsageError("the replay never ends") from None
     except ValueError:
@@ -259,7 +323,7 @@ def _replayed(
         child.kill()
         child.wait()
     if "trace" not in said:
-        raise UsageError(f"the replay broke off: {_last_line(said.get('failed', 'the process ended'))}")
+        raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
     jury = Jury(asked)
     for kind, end in said["ends"]:
         jury.hear(Seen(job["case"], kind, End.from_data(end)))

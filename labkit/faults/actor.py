@@ -43,6 +43,7 @@ class Actor(LockWait):
         self.backend: int | None = None  # the server process inside which our statement runs right now
         self.asked = 0  # statements
         self.victim = False
+        self.beaten = False  # a lock was refused since our last move
         self.thread = 0
         self.moves = 0
 
@@ -50,7 +51,11 @@ class Actor(LockWait):
 
     def turn(self) -> None:
         if self.stage.crowd > 1:
-            self.stage.hand_back(self, READY)
+            if not self.beaten:
+                return self.stage.hand_back(self, READY)
+            # subtle: whoever asks again and again for a lock must let its holder move, or the two would never end
+            self.beaten = False
+            self.retry()
 
     def sleep(self, seconds: float) -> None:
         if self.stage.crowd > 1:
@@ -73,6 +78,9 @@ class Actor(LockWait):
         self.until = stage.clock.elapsed + BUSY_SECONDS
         stage.hand_back(self, LOCKED)
         return self.until > stage.clock.elapsed
+
+    def refused(self) -> None:
+        self.beaten = True
 
     def ended(self) -> None:
         self.stage.unlock()

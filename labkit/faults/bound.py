@@ -16,6 +16,7 @@ class Bound:
     gate: Gate | None = None
     locks: LockWait = LockWait()
     dead = False
+    beaten = False  # a lock was refused in this transaction: its end frees nobody
 
     def arm(self, gate: Gate, locks: LockWait) -> None:
         """From now on this connection is the process's own."""
@@ -23,6 +24,12 @@ class Bound:
         gate.at_death.append(self.die)
         if gate.dead:  # a process that died while it connected
             self.die()
+
+    def ended(self) -> None:
+        """Its transaction ended: tell whoever waits, unless it held no lock itself."""
+        beaten, self.beaten = self.beaten, False
+        if not beaten:
+            self.locks.ended()
 
     def check_alive(self) -> None:
         if self.dead:

@@ -36,7 +36,7 @@ STYLE = BASE_STYLE + "".join(
 class Histogram:
     """How many values of each series fall into each bin of `step` units from `start` on."""
 
-    series: tuple[tuple[str, tuple[int, ...]], ...]
+    series: tuple[tuple[str, tuple[float, ...]], ...]
     start: float
     step: float
     title: str = ""
@@ -51,7 +51,11 @@ class Histogram:
         """Where a bin begins, in words."""
         return clean(f"{round(self.start + index * self.step, 6):g} {self.unit}")
 
-    def peak(self, counts: Sequence[int]) -> str:
+    def hint(self, index: int, count: float) -> str:
+        """One bar, in words."""
+        return f"{count} from {self.at(index)} to {self.at(index + 1)}"
+
+    def peak(self, counts: Sequence[float]) -> str:
         """All and the fullest bin, in words."""
         most = max(counts, default=0)
         where = (
@@ -121,7 +125,7 @@ def _drawn(chart: Histogram) -> str:
     return element("svg", body, viewBox=f"0 0 {wide:g} {high:g}", width=wide, height=high, role="img", style=style)
 
 
-def _row(chart: Histogram, label: str, counts: Sequence[int], top: float) -> str:
+def _row(chart: Histogram, label: str, counts: Sequence[float], top: float) -> str:
     base, slot = top + ROW - 8, PLOT / max(1, len(counts))
     parts = [words(LEFT, top + 14, crop(clean(label), 40), "lk-name")]
     parts.append(words(LEFT + PLOT, top + 14, crop(chart.peak(counts), 64), "lk-soft", "end"))
@@ -130,7 +134,7 @@ def _row(chart: Histogram, label: str, counts: Sequence[int], top: float) -> str
             tall = max(1.5, HIGH * count / chart.most)
             over = chart.limit is not None and count > chart.limit
             place = {"x": LEFT + index * slot + 0.5, "y": base - tall, "width": max(1.0, slot - 1), "height": tall}
-            hint = element("title", escape(f"{count} from {chart.at(index)} to {chart.at(index + 1)}"))
+            hint = element("title", escape(chart.hint(index, count)))
             parts.append(element("rect", hint, **place, cls="lk-over" if over else "lk-bar"))
     parts.append(_across(base, "lk-axis"))
     if chart.limit is not None:

@@ -107,6 +107,13 @@ def shared_engine(kind: str) -> tuple[Engine, ProcessPool]:
     return engine, ProcessPool(lambda: None, dialect=engine.dialect)  # type: ignore[arg-type]
 
 
+@lru_cache(maxsize=len(KINDS))
+def listeners(kind: str) -> tuple[Any, ...]:
+    """The events of the shared engine that somebody listens to, so that nobody need look through all of them for each process."""
+    dispatch: Any = shared_engine(kind)[0].dispatch
+    return tuple(heard for heard in dispatch._event_descriptors if heard.listeners)
+
+
 def prepare(kind: str, connection: Any) -> None:
     """What the library does to a new connection. It has no gate yet, so none of this is a crossing."""
     shared_engine(kind)[0].pool.dispatch.connect(connection, SimpleNamespace(driver_connection=connection))
@@ -126,7 +133,8 @@ def engine_of(kind: str, url: str, connect: Connect, gate: Gate, locks: LockWait
     engine = object.__new__(Engine)
     engine.__dict__.update(shared.__dict__)
     engine.__dict__.pop("dispatch", None)
-    engine.dispatch._update(shared.dispatch, only_propagate=False)
+    for heard in listeners(kind):
+        getattr(engine.dispatch, heard.name).for_modify(engine.dispatch)._update(heard, only_propagate=False)
     engine.url, engine.pool = parsed(url), pool.of_process(connect_for_process)
     return engine
 

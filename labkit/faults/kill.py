@@ -36,11 +36,16 @@ class ChildFailed(LabkitError):
 
 
 class Killer:
-    """Runs the processes of one scenario as real ones. The runner's world must be `durable`, on sqlite or postgres."""
+    """Runs the processes of one scenario as real ones. The runner's world must be `durable`, on sqlite or postgres.
 
-    def __init__(self, runner: Runner, nursery: Nursery = NURSERY) -> None:
+    `job` is what a child does, as (module:function, arguments of its own): by default it gets the scenario, pickled, and plays it.
+    """
+
+    def __init__(
+        self, runner: Runner, nursery: Nursery = NURSERY, job: tuple[str, dict[str, Any]] | None = None
+    ) -> None:
         self.runner, self.world, self._nursery = runner, runner.world, nursery
-        self._scenario = base64.b64encode(cloudpickle.dumps(runner.scenario)).decode()
+        self._target, self._arguments = job or ("labkit.faults.kill:play", {"scenario": _pickled(runner.scenario)})
 
     def process(self, number: int, faults: tuple[Injection, ...] = (), *, body: int | None = 0) -> Outcome:
         """Run process p`number` in a child: body number `body` of the scenario, or the restarted one (None). Returns how it ended."""
@@ -50,21 +55,15 @@ class Killer:
         """The same with all that the child told."""
         where = {"kind": self.world.kind, "folder": str(self.world.folder), "url": self.world.database.url}
         places = [str(fault) for fault in faults if fault.process == number]
-        child = self._nursery.start(
-            "labkit.faults.kill:play",
-            doomed=bool(places),
-            scenario=self._scenario,
-            where=where,
-            number=number,
-            faults=places,
-            body=body,
-        )
+        it = {"where": where, "number": number, "faults": places, "body": body}
+        child = self._nursery.start(self._target, doomed=bool(places), **it, **self._arguments)
         try:
-            return self._listen(child, number)
+            return self.listen(child, number)
         finally:
             self.world.catch_up()
 
-    def _listen(self, child: Child, number: int) -> Generation:
+    def listen(self, child: Child, number: int) -> Generation:
+        """Hear a child to its end."""
         said: dict[str, Any] = {}
         try:
             for report in child.reports(STALL, STALL):
@@ -77,12 +76,7 @@ class Killer:
         outcome = Outcome(**said["outcome"]) if said.get("outcome") else None
         if outcome is None:
             outcome = Outcome(f"p{number}", "crashed" if said and status == -SIGKILL else "hung")
-        return Generation(
-            [outcome],
-            [tuple(record) for record in said.get("record", [])],
-            [Injection.parse(place) for place in said.get("struck", [])],
-            [(Injection.parse(place), there) for place, there in said.get("moved", [])],
-        )
+        return told(said, outcome)
 
     def run(self, schedule: Schedule) -> End:
         """Run a whole schedule from the start, every process a real one."""
@@ -108,26 +102,46 @@ def kill_runs(runner: Runner, nursery: Nursery = NURSERY) -> Iterator[tuple[End,
         yield end, end.token
 
 
-def play(
-    report: Report, *, scenario: str, where: dict[str, Any], number: int, faults: list[str], body: int | None
+def told(said: dict[str, Any], outcome: Outcome) -> Generation:
+    """The last word of a child as a generation of one process."""
+    return Generation(
+        [outcome],
+        [tuple(record) for record in said.get("record", [])],
+        [Injection.parse(place) for place in said.get("struck", [])],
+        [(Injection.parse(place), there) for place, there in said.get("moved", [])],
+    )
+
+
+def _pickled(scenario: Scenario) -> str:
+    return base64.b64encode(cloudpickle.dumps(scenario)).decode()
+
+
+def play(report: Report, *, scenario: str, **it: Any) -> None:
+    """In the child: `live` the pickled scenario."""
+    live(report, cloudpickle.loads(base64.b64decode(scenario)), **it)
+
+
+def live(
+    report: Report, scenario: Scenario, *, where: dict[str, Any], number: int, faults: list[str], body: int | None
 ) -> None:
-    """In the child: join the world, run one process to its end, say how it ended. A crash tells what was and gets no further."""
-    what: Scenario = cloudpickle.loads(base64.b64decode(scenario))
+    """Join the world, run one process to its end, say how it ended. A crash tells what was and gets no further."""
     world = World(where["kind"], folder=Path(where["folder"]), url=where["url"], durable=True, attach=True)
     places = [Injection.parse(text) for text in faults]
 
-    def told(gate: Gate) -> dict[str, Any]:
+    def tell(gate: Gate, outcome: Outcome | None = None) -> None:
         moved = [(str(injection), there) for injection, there in gate.moved]
-        return {"record": gate.record, "struck": [str(injection) for injection in gate.struck], "moved": moved}
+        said = {"record": gate.record, "struck": [str(injection) for injection in gate.struck], "moved": moved}
+        report(said | ({"outcome": vars(outcome)} if outcome is not None else {}))
 
     def die(gate: Gate) -> None:
-        report(told(gate))
+        tell(gate)
         os.kill(os.getpid(), SIGKILL)
 
     gate = Gate(f"p{number}", places, [], world.clock, Alone(world.clock), later=world.send_late, die=die)
     gate.tell("start", "restarted" if body is None else "runs")
-    outcome = run_body(Process(world, gate, store=what.store), what.restarted if body is None else what.bodies[body])
+    played = scenario.restarted if body is None else scenario.bodies[body]
+    outcome = run_body(Process(world, gate, store=scenario.store), played)
     gate.close()
     world.close()
     gate.tell("end", outcome.how, "" if str(outcome) == outcome.how else str(outcome))
-    report(told(gate) | {"outcome": vars(outcome)})
+    tell(gate, outcome)

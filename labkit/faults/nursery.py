@@ -24,11 +24,13 @@ from typing import Any
 
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
+from labkit.faults import nursery_parent
 from labkit.faults.pipe import SelectedPipe, ThreadedPipe
 
 Report = Callable[[dict[str, Any]], None]
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
-PROGRAM = [sys.executable, "-c", "import sys; from labkit.faults.nursery_parent import main; main(sys.argv[1:])"]
+# subtle: by its path and without its folder, so that a child loads what its job needs and no more
+PROGRAM = [sys.executable, "-P", nursery_parent.__file__]
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # elsewhere SIGTERM ends a process just as hard
 
 
@@ -179,4 +181,4 @@ class Nursery:
 
 def _environment() -> dict[str, str]:
     """A child finds the modules that we find."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}

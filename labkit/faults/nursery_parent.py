@@ -193,3 +193,7 @@ def main(arguments: Sequence[str]) -> None:
     for target in preload:
         _named(target)()
     Parent(socket.socket(fileno=int(wire)), reuse=kind == "--reuse").serve()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -11,10 +11,12 @@ import re
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
+from types import TracebackType
 from typing import Any
 
 from labkit.faults.trace import UUID
 
+ANSWER = "<answer to "  # how the file name of an answer's code begins: it lies in no file
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 DEEPEST = 12  # levels of a value, or causes of an error, that are told
 
@@ -35,15 +37,29 @@ class Outcome:
 
 
 def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]:
-    """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form."""
-    cause = error.__cause__
+    """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form.
+
+    `line` is the line of the answer at which it was raised, where an answer had a part in it.
+    """
+    cause, line = error.__cause__, line_of_answer(error.__traceback__)
     return {
         "type": type(error).__name__,
         "bases": [base.__name__ for base in type(error).__mro__],
         "message": _text(str, error, 500),
         "data": {name: plain(value) for name, value in vars(error).items() if not name.startswith("_")},
         "cause": describe_error(cause, depth - 1) if cause is not None and depth > 0 else None,
+        **({"line": line} if line else {}),
     }
+
+
+def line_of_answer(traceback: TracebackType | None) -> int:
+    """The line of the innermost call that stands in an answer; 0 where there is none."""
+    line = 0
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.startswith(ANSWER):
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
 
 
 def without(text: str, data: Any) -> Any:

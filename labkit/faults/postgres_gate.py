@@ -81,6 +81,10 @@ class GatedPgConnection(Bound, psycopg.Connection[Any]):
             if not self.locks.victim:
                 raise
             raise psycopg.errors.DeadlockDetected("deadlock detected (by the simulator)") from error
+        except psycopg.errors.LockNotAvailable:  # NOWAIT
+            self.beaten = True
+            self.locks.refused()
+            raise
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         self.check_alive()
@@ -91,10 +95,14 @@ class GatedPgConnection(Bound, psycopg.Connection[Any]):
             super().commit()
         else:
             self.through("COMMIT", super().commit)
+            self.locks.ended()
 
     def rollback(self) -> None:
         if not self.dead:
+            inside = self.pgconn.transaction_status != TransactionStatus.IDLE
             super().rollback()
+            if inside:
+                self.ended()
 
     def close(self) -> None:
         self.die()
@@ -109,6 +117,7 @@ class GatedPgConnection(Bound, psycopg.Connection[Any]):
             socket.finish()
         else:
             self.parking.give_back(socket)
+        self.locks.ended()
 
     def __del__(self) -> None:  # type: ignore[override]
         """Nothing: the socket is the parking's, not this object's."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.cloud import Effect, resources
@@ -18,6 +18,7 @@ from labkit.faults.process import Outcome, Process
 from labkit.faults.schedule import check_name
 
 Body = Callable[[Process], Any]
+RECORDS = ("outcomes", "effects", "calls", "notes")  # the fields of an end that hold objects
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class End:
     notes: tuple[Call, ...] = ()
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data for JSON."""
-        return asdict(self)
+        """As plain data for JSON. What is inside is shared with this end, not copied."""
+        many = {name: tuple({**vars(one)} for one in getattr(self, name)) for name in RECORDS}
+        return {**vars(self), **many}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> End:

@@ -82,7 +82,11 @@ class GatedConnection(Bound):
     def through(self, label: str, act: Callable[[], Any]) -> Any:
         if self.gate is None:
             return act()
-        return self.gate.cross("sql", label, lambda: self._patiently(act, label), driver="sqlite")
+        self.locks.about_to = label
+        try:
+            return self.gate.cross("sql", label, lambda: self._patiently(act, label), driver="sqlite")
+        finally:
+            self.locks.about_to = ""
 
     def _patiently(self, act: Callable[[], Any], label: str) -> Any:
         inside = self._raw.in_transaction
@@ -92,8 +96,12 @@ class GatedConnection(Bound):
                 answer = act()
             except sqlite3.OperationalError as error:
                 # subtle: SQLite waits only at the first statement of a transaction and at COMMIT; a read that wants to write is refused at once
-                if not (waits_here and "locked" in str(error) and self.locks.retry()):
-                    raise
+                if waits_here and "locked" in str(error) and self.locks.retry():
+                    continue
+                if error.sqlite_errorcode == sqlite3.SQLITE_BUSY and not waits_here:
+                    self.beaten = True
+                    self.locks.refused()
+                raise
             else:
                 self.touched = self.touched or label.startswith(SESSION)
                 self.fresh = label.startswith("BEGIN") or not self._raw.in_transaction
@@ -125,9 +133,11 @@ class GatedConnection(Bound):
 
     def rollback(self) -> None:
         if not self.dead:
+            inside = self._raw.in_transaction
             self._raw.rollback()
             self.fresh = True
-            self.locks.ended()
+            if inside:
+                self.ended()
 
     def close(self) -> None:
         self.die()

@@ -45,9 +45,13 @@ class LockWait:
     """How a statement that meets a lock waits. `retry` returns True when it is worth asking again (see `baton`)."""
 
     victim = False  # the statement was cancelled to end a deadlock
+    about_to = ""  # the statement that waits for its turn
 
     def retry(self) -> bool:
         return False
+
+    def refused(self) -> None:
+        """A statement was refused at once for a lock that another holds: asking again is worth it when a transaction has ended."""
 
     def ended(self) -> None:
         """A transaction ended: whoever waits for a lock may ask again."""

@@ -5,8 +5,8 @@ event without its state. A running task appends under the row of the task, so a 
 one task have positions in the order in which they became visible. A failed task that is put back to work begins a new
 *run*: its earlier events stay, and a reader is shown the newest run. A crash leaves an event whole or not at all.
 
-Not handled here: telling readers that something was appended, and one order over all tasks (positions of different
-tasks may become visible out of order on PostgreSQL).
+Not handled here: telling readers that something was appended, and one order over all tasks: see `progress.follow`, since
+positions of different tasks may become visible out of order on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -15,60 +15,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Index,
-    Integer,
-    Table,
-    Text,
-    false,
-    func,
-    insert,
-    select,
-    text,
-)  # fmt: skip
+from sqlalchemy import Connection, Engine, func, insert, select, text
 
-from labkit.database import UtcDateTime, busy_is_an_answer, db_now, write_transaction
+from labkit.database import busy_is_an_answer, db_now, write_transaction
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound
 from labkit.progress.update import ProgressUpdate
 from labkit.store.contract import plain_text
-from labkit.tables import metadata, tasks
+from labkit.tables import progress_log, tasks
 from labkit.task import TaskState
 
-progress_log = Table(
-    "progress_log",
-    metadata,
-    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("task_id", tasks.c.id.type, nullable=False),
-    Column("run", BigInteger, nullable=False, server_default=text("1")),
-    Column("attempt", BigInteger, nullable=False, server_default=text("0")),
-    Column("step", BigInteger, nullable=False),
-    Column("total_step", BigInteger, nullable=False, server_default=text("0")),
-    Column("status", Text, nullable=False),
-    Column("message", Text, nullable=False, server_default=""),
-    Column("tool", Text, nullable=False, server_default=""),
-    Column("time", UtcDateTime, nullable=False, server_default=db_now()),
-    Column("terminal", Boolean, nullable=False, server_default=false()),
-)
 _log = progress_log.c
-Index("progress_of_task", _log.task_id, _log.position)
-Index("progress_one_end_a_run", _log.task_id, _log.run, unique=True, sqlite_where=_log.terminal,
-      postgresql_where=_log.terminal)  # fmt: skip
+# subtle: PostgreSQL could join the other way with all of the log, if it was empty when the plan was made
+_LAST = {
+    "sqlite": """LEFT JOIN progress_log AS last
+  ON last.position = (SELECT max(e.position) FROM progress_log AS e WHERE e.task_id = ended.id)""",
+    "postgresql": """LEFT JOIN LATERAL (SELECT e.run, e.terminal, e.step, e.total_step
+  FROM progress_log AS e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1) AS last ON true""",
+}
 
-# `{ended}` is the table or the CTE that holds the row of the task as it is now
-END_SQL = """INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
-SELECT ended.id, 1 + (SELECT count(*) FROM progress_log e WHERE e.task_id = ended.id AND e.terminal), ended.attempt,
-  coalesce((SELECT e.step FROM progress_log e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1), 0),
-  coalesce((SELECT e.total_step FROM progress_log e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1), 0),
+
+def end_sql(dialect: str, ended: str) -> str:
+    """Appends the terminal event. `ended` names the table or the CTE that holds the row of the task `:id` as it is now.
+
+    What the last event said of the steps goes on; the run is that of the last event, or the next one if that was an end.
+    """
+    return f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
+SELECT ended.id, coalesce(last.run + CASE WHEN last.terminal THEN 1 ELSE 0 END, 1), ended.attempt,
+  coalesce(last.step, 0), coalesce(last.total_step, 0),
   CASE ended.state WHEN 'completed' THEN 'completed' ELSE 'error' END,
   CASE ended.state WHEN 'completed' THEN '' ELSE coalesce(ended.error, ended.state) END,
   ended.updated_at, true
-FROM {ended} AS ended WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
-_END = text(END_SQL.format(ended="tasks") + " RETURNING position")
+FROM {ended} AS ended {_LAST[dialect]}
+WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
+
+
+_END = {dialect: text(f"{end_sql(dialect, 'tasks')} RETURNING position") for dialect in _LAST}
 
 
 class Fence(Protocol):
@@ -91,7 +72,7 @@ class _Owner:
 
 def append_end(connection: Connection, task_id: str) -> None:
     """Append the one terminal event of a task that this transaction has just brought to its end."""
-    if len(connection.execute(_END, {"id": task_id}).all()) != 1:
+    if len(connection.execute(_END[connection.dialect.name], {"id": task_id}).all()) != 1:
         raise InvalidTransition(f"task {task_id} has not ended")
 
 
@@ -136,13 +117,13 @@ class ProgressLog:
             ended = state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
             run = max(1, _run(connection, task_id) - ended)
             chosen = select(progress_log).where(_log.task_id == task_id, _log.run == run, _log.position > position)
-            return _updates(connection.execute(chosen.order_by(_log.position)).all())
+            return updates(connection.execute(chosen.order_by(_log.position)).all())
 
     def history(self, task_id: str) -> list[tuple[int, ProgressUpdate]]:
         """The events of all runs, oldest first."""
         with busy_is_an_answer(), self._engine.connect() as connection:
             chosen = select(progress_log).where(_log.task_id == task_id).order_by(_log.position)
-            return _updates(connection.execute(chosen).all())
+            return updates(connection.execute(chosen).all())
 
     def __repr__(self) -> str:
         return f"<ProgressLog {self._engine.url.render_as_string()}>"
@@ -163,6 +144,7 @@ def _run(connection: Connection, task_id: str) -> int:
     return 1 + connection.execute(ends).scalar_one()
 
 
-def _updates(rows: Sequence[Any]) -> list[tuple[int, ProgressUpdate]]:
+def updates(rows: Sequence[Any]) -> list[tuple[int, ProgressUpdate]]:
+    """Rows of the log as positions and updates."""
     names = ProgressUpdate.model_fields
     return [(row.position, ProgressUpdate(**{name: getattr(row, name) for name in names})) for row in rows]

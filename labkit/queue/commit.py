@@ -2,115 +2,136 @@
 
 On SQLite it is a transaction that takes the write lock first, on PostgreSQL a single statement that commits by itself
 (one round trip, where BEGIN and COMMIT would make it three). A crash inside leaves nothing behind; a crash after it has
-left everything. A lock that was waited for too long is `StoreBusy`, other errors are SQLAlchemy's, as everywhere.
+left everything. A lock that was waited for too long is `StoreBusy`, other errors are SQLAlchemy's, as everywhere. Within
+`keeping` a thread holds on to its connection, and with it to the plans that the server has made for these statements.
 
 Not handled here: several statements on PostgreSQL. Whoever needs that uses `write_transaction`.
 """
 
 from __future__ import annotations
 
-import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Engine, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from labkit.database import db_now, is_busy, parse_time
+from labkit.database import is_busy, parse_time
 from labkit.errors import StoreBusy
-from labkit.tables import tasks
-from labkit.task import Task, TaskState
+from labkit.queue.statement import NOW_ON_SQLITE
 
 Rows = list[tuple[Any, ...]]
 Execute = Callable[[str, Mapping[str, Any]], Rows]
-NAMES = [column.name for column in tasks.c]
-COLUMNS = ", ".join(NAMES)
-_TIME_PLACES = [place for place, name in enumerate(NAMES) if name.endswith("_at")]
-_STATE_PLACE = NAMES.index("state")
-_NOW_ON_SQLITE = str(select(db_now()).compile(dialect=sqlite.dialect()))
-# subtle: asked once for a statement, since clock_timestamp() runs on while the statement does
-_MOMENT = "moment AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS at)"
-_WORDS = {
-    "sqlite": {"with": "", "with_more": "WITH ", "now": ":now", "expires": ":expires"},
-    "postgresql": {
-        "with": f"WITH {_MOMENT} ",
-        "with_more": f"WITH {_MOMENT}, ",
-        "now": "(SELECT at FROM moment)",
-        "expires": "(SELECT at FROM moment) + make_interval(secs => :seconds)",
-    },
-}
 
 
-def in_dialect(dialect: str, template: str, **words: str) -> str:
-    """A statement for one database; parameters are written `:name`."""
-    made = template.format(**_WORDS[dialect], **words)
-    return re.sub(r":(\w+)", r"%(\1)s", made) if dialect == "postgresql" else made
+class Held:
+    """A connection out of the pool, with one cursor; on PostgreSQL each statement on it commits by itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.postgres = engine, engine.dialect.name == "postgresql"
+        self._pooled = engine.raw_connection()
+        driver: Any = self._pooled.driver_connection
+        self._driver = driver
+        self._cursor: Any = self._pooled.cursor()
+        if self.postgres:
+            self._driver.autocommit = True
+
+    def execute(self, sql: str, values: Mapping[str, Any]) -> Rows:
+        self._cursor.execute(sql, values)
+        return self._cursor.fetchall()  # type: ignore[no-any-return]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Execute]:
+        """Commits at the end, rolls back on an Exception; a dead process's connection does so by itself."""
+        if self.postgres:
+            yield self.execute
+            return
+        self._cursor.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.execute
+            self._pooled.commit()
+        except Exception:
+            self._pooled.rollback()
+            raise
+
+    def broken(self, error: Any) -> bool:
+        """Whether it is of no use any more."""
+        return not self._pooled.is_valid or self.engine.dialect.is_disconnect(error, self._driver, None)
+
+    def give_back(self, error: BaseException | None = None) -> None:
+        """Return it to the pool, which rolls back what is open; one that is in the middle of something goes."""
+        if self._pooled.is_valid:
+            try:
+                if error is not None:
+                    self._pooled.invalidate(error)
+                elif self.postgres:
+                    self._driver.autocommit = False
+            except self.engine.dialect.loaded_dbapi.Error:
+                self._pooled.invalidate()
+        self._pooled.close()
 
 
-def for_both(template: str, **words: str) -> dict[str, str]:
-    """The same statement for each database, by the dialect's name."""
-    return {dialect: in_dialect(dialect, template, **words) for dialect in _WORDS}
+class _Kept(threading.local):
+    """What this thread holds on to: engine -> its connection, None as long as it needs none."""
+
+    def __init__(self) -> None:
+        self.by_engine: dict[Engine, Held | None] = {}
 
 
-def task_of(row: tuple[Any, ...]) -> Task:
-    """The task in a row of `COLUMNS`."""
-    values = list(row)
-    for place in _TIME_PLACES:
-        if values[place] is not None:
-            values[place] = parse_time(values[place])
-    values[_STATE_PLACE] = TaskState(values[_STATE_PLACE])
-    return Task(**dict(zip(NAMES, values, strict=True)))
+_kept = _Kept()
+
+
+@contextmanager
+def keeping(engine: Engine) -> Iterator[None]:
+    """Until the end of this block the thread's commits share one connection, opened by the first of them."""
+    if engine in _kept.by_engine:
+        yield
+        return
+    _kept.by_engine[engine] = None
+    try:
+        yield
+    finally:
+        held = _kept.by_engine.pop(engine)
+        if held is not None:
+            held.give_back()
+
+
+@contextmanager
+def one_commit(engine: Engine) -> Iterator[Execute]:
+    """Yields what runs a statement and returns its rows; on PostgreSQL for one statement only."""
+    base: Any = engine.dialect.loaded_dbapi.Error
+    held = _kept.by_engine.get(engine)
+    try:
+        held = held or Held(engine)
+        with held.transaction() as execute:
+            yield execute
+    except BaseException as error:
+        if held is not None:
+            _let_go(held, error, base)
+        if isinstance(error, base):
+            raise _told(engine, error, base) from error
+        raise
+    if engine in _kept.by_engine:
+        _kept.by_engine[engine] = held
+    else:
+        held.give_back()
+
+
+def _let_go(held: Held, error: BaseException, base: Any) -> None:
+    if held.engine in _kept.by_engine:
+        _kept.by_engine[held.engine] = None
+    held.give_back(error if isinstance(error, base) and held.broken(error) else None)
 
 
 def times(execute: Execute, engine: Engine, now: datetime | None, seconds: float = 0.0) -> dict[str, Any]:
     """The parameters `now`, `expires` and `seconds`; without a `now` it is the database's own time."""
     if engine.dialect.name == "postgresql":
         return {"now": now, "seconds": seconds}
-    at = now or parse_time(execute(_NOW_ON_SQLITE, {})[0][0])  # subtle: under the write lock, so no wait makes it old
+    at = now or parse_time(execute(NOW_ON_SQLITE, {})[0][0])  # subtle: under the write lock, so no wait makes it old
     return {"now": at, "expires": at + timedelta(seconds=seconds)}
-
-
-@contextmanager
-def one_commit(engine: Engine) -> Iterator[Execute]:
-    """Yields what runs a statement and returns its rows; on PostgreSQL for one statement only."""
-    postgres = engine.dialect.name == "postgresql"
-    base: Any = engine.dialect.loaded_dbapi.Error
-    pooled: Any = None
-    try:
-        pooled = engine.raw_connection()
-        cursor = pooled.cursor()
-        if postgres:
-            pooled.driver_connection.autocommit = True
-        else:
-            cursor.execute("BEGIN IMMEDIATE")
-        yield lambda sql, values: _rows(cursor, sql, values)
-        if not postgres:
-            pooled.commit()
-    except base as error:
-        if pooled is not None and engine.dialect.is_disconnect(error, pooled.driver_connection, None):
-            pooled.invalidate(error)
-        raise _told(engine, error, base) from error
-    finally:
-        if pooled is not None:
-            _give_back(pooled, postgres, base)
-
-
-def _rows(cursor: Any, sql: str, values: Mapping[str, Any]) -> Rows:
-    cursor.execute(sql, values)
-    return list(cursor.fetchall())  # subtle: not asking for `description`, which costs psycopg as much as the rows
-
-
-def _give_back(pooled: Any, postgres: bool, base: Any) -> None:
-    """Return the connection to the pool, which rolls back what is open; one that is in the middle of something goes."""
-    try:
-        if postgres and pooled.is_valid:
-            pooled.driver_connection.autocommit = False
-    except base:
-        pooled.invalidate()
-    pooled.close()
 
 
 def _told(engine: Engine, error: Exception, base: Any) -> BaseException:

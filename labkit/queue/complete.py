@@ -10,36 +10,43 @@ Not handled here: an answer that was lost on the way. Asked again, this raises `
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Engine
 
-from labkit.progress.log import END_SQL
-from labkit.queue.claim import CHOSEN, CLAIM, TAKE
-from labkit.queue.commit import COLUMNS, Rows, in_dialect, one_commit, task_of, times
+from labkit.errors import UnstorableValue
+from labkit.progress.log import end_sql
+from labkit.queue.choose import CLAIM, TAKEN, TAKING
+from labkit.queue.claim import task_in
+from labkit.queue.commit import one_commit, times
 from labkit.queue.lease import FENCE, Lease, lost, token
+from labkit.queue.statement import COLUMNS, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 
+LARGEST_RESULT = 1_000_000  # bytes of UTF-8; what is larger belongs elsewhere, and its address into the result
+
+DONE = 0  # the first column of the completed task, where a claimed one follows
 _DONE = f"""UPDATE tasks SET state = 'completed', result = :result, error = NULL, lease_expires_at = NULL,
   updated_at = {{now}}, version = version + 1 WHERE {FENCE} RETURNING {COLUMNS}"""
-_TOLD = f"done AS ({_DONE}), told AS ({END_SQL.replace('{ended}', 'done')})"
+_TOLD = f"done AS ({_DONE}), told AS ({end_sql('postgresql', 'done')})"
 _COMPLETE = {
     "sqlite": in_dialect("sqlite", _DONE),
     "postgresql": in_dialect("postgresql", f"{{with_more}}{_TOLD} SELECT {COLUMNS} FROM done"),
 }
-_END = in_dialect("sqlite", END_SQL, ended="tasks")
-# subtle: the statement still sees the completed row as running, so it must be kept from taking that one again
+_END = end_sql("sqlite", "tasks")
+# subtle: the statement still sees the completed row as running, so its own lease must not count as one that is over
 _BOTH = in_dialect(
     "postgresql",
-    f"""{{with_more}}{_TOLD}, {CHOSEN["postgresql"]}, taken AS ({TAKE})
-SELECT 0 AS place, {COLUMNS} FROM done UNION ALL SELECT 1, {COLUMNS} FROM taken ORDER BY place""",
-    besides=" AND id <> :id AND EXISTS (SELECT 1 FROM done)",
+    f"{{with_more}}{_TOLD}, {TAKING} SELECT {DONE} AS place, {COLUMNS} FROM done UNION ALL {TAKEN} ORDER BY place",
+    besides=" AND id <> :id",
+    only_if=" AND EXISTS (SELECT 1 FROM done)",
 )
 
 
 def complete(engine: Engine, lease: Lease, result: str, now: datetime | None = None) -> Task:
     """Store the result and end the task. `StaleLease`, or `UnstorableValue` for a result that no store can hold."""
-    values = token(lease) | {"result": plain_text("result", result)}
+    values = _values(lease, result)
     with one_commit(engine) as execute:
         values |= times(execute, engine, now)
         found = execute(_COMPLETE[engine.dialect.name], values)
@@ -54,15 +61,23 @@ def complete_and_claim(
     engine: Engine, lease: Lease, result: str, lease_seconds: float, now: datetime | None = None
 ) -> tuple[Task, Task | None]:
     """`complete`, and the task that `claim` would give to the same worker afterwards, in one commit."""
-    values = token(lease) | {"result": plain_text("result", result)}
+    values = _values(lease, result)
     with one_commit(engine) as execute:
         values |= times(execute, engine, now, lease_seconds)
         if engine.dialect.name == "postgresql":
-            found: Rows = [row[1:] for row in execute(_BOTH, values)]
-        elif found := execute(_COMPLETE["sqlite"], values):
-            execute(_END, values)
-            found += execute(CLAIM["sqlite"], values)
-    if not found:
+            rows = execute(_BOTH, values)
+        else:
+            rows = [(DONE, *row) for row in execute(_COMPLETE["sqlite"], values)]
+            if rows:
+                execute(_END, values)
+                rows += execute(CLAIM["sqlite"], values)
+    if not rows or rows[0][0] != DONE:
         raise lost(engine, lease)
-    done, *taken = (log_written(task_of(row)) for row in found)
-    return done, taken[0] if taken else None
+    return log_written(task_of(rows[0][1:])), task_in(engine, rows[1:], values)
+
+
+def _values(lease: Lease, result: str) -> dict[str, Any]:
+    text = plain_text("result", result)
+    if len(text) > LARGEST_RESULT or (len(text) * 4 > LARGEST_RESULT and len(text.encode()) > LARGEST_RESULT):
+        raise UnstorableValue(f"result is larger than {LARGEST_RESULT} bytes", path="result")
+    return token(lease) | {"result": text}

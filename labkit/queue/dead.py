@@ -13,15 +13,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, select
+from sqlalchemy import Connection, Engine, Row, Select, select, text
 
 from labkit.errors import InvalidTransition, StaleTask
 from labkit.progress.log import append_end
 from labkit.queue.change import change, find, moment, writing
 from labkit.queue.notify import notify
-from labkit.queue.tables import do_not_count, limit, task_options
+from labkit.queue.options import begin_new_run, limit
 from labkit.store.contract import log_written
-from labkit.tables import task_from_row, tasks
+from labkit.tables import FAILED_SQL, RUNNING_SQL, task_from_row, task_options, tasks
 from labkit.task import Task, TaskState
 
 _MOST = 100  # dead in one transaction
@@ -43,7 +43,7 @@ def _expired(at: datetime) -> Select[Any]:
     before = select(task_options.c.attempts_before).where(task_options.c.task_id == tasks.c.id).scalar_subquery()
     return (
         select(tasks.c.id, tasks.c.attempt, tasks.c.error, before.label("before"))
-        .where(tasks.c.state == TaskState.RUNNING.value, tasks.c.lease_expires_at < at, tasks.c.attempt >= limit)
+        .where(text(RUNNING_SQL), tasks.c.lease_expires_at < at, tasks.c.attempt >= limit)
         .order_by(tasks.c.id)
         .limit(_MOST)
     )
@@ -64,7 +64,7 @@ def _bury(connection: Connection, at: datetime, row: Row[Any]) -> Task | None:
 
 def dead_letters(engine: Engine, limit: int = 100) -> list[Task]:
     """The failed tasks, those that failed first before the others."""
-    chosen = select(tasks).where(tasks.c.state == TaskState.FAILED.value).order_by(tasks.c.updated_at, tasks.c.id)
+    chosen = select(tasks).where(text(FAILED_SQL)).order_by(tasks.c.updated_at, tasks.c.id)
     with engine.connect() as connection:
         return [task_from_row(row) for row in connection.execute(chosen.limit(limit))]
 
@@ -92,5 +92,5 @@ def requeue(connection: Connection, task_id: str, at: datetime, version: int | N
     read = () if version is None else (tasks.c.version == version,)
     task = change(connection, at, values, tasks.c.id == task_id, tasks.c.state == TaskState.FAILED.value, *read)
     if task is not None:
-        do_not_count(connection, task_id, task.attempt)
+        begin_new_run(connection, task_id, task.attempt)
     return task

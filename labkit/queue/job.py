@@ -2,16 +2,20 @@
 
 The key is the task's id: it stays the same over attempts, crashes, reclaims and redrives, so an outside world that knows
 keys shows each effect once. A handler that takes long calls `check()` between its steps: it raises when the lease was
-lost or the task was cancelled (nothing that it writes would count), or when the worker is asked to stop.
+lost or the task was cancelled (nothing that it writes would count), when the task's deadline has passed, or when the
+worker is asked to stop. One that needs a person calls `ask()`: it is run again, from its beginning, with the answer.
 
 Not handled here: interrupting a handler that never checks. Python cannot; its writes are fenced all the same.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
+from labkit.deadline import Deadline
 from labkit.errors import StaleLease, TerminalError, UsageError
 from labkit.progress.update import ProgressUpdate, Status
 from labkit.queue.lease import Lease
@@ -23,6 +27,10 @@ REST = "*"  # in a mapping of handlers: for what no other one takes
 
 class GiveBack(Exception):
     """Raised by a handler: put the task back, somebody else shall do it. The attempt does not count."""
+
+
+class Ask(Exception):
+    """Raised by a handler: park the task until somebody has answered this question."""
 
 
 class Job:
@@ -52,12 +60,27 @@ class Job:
         """Whether the worker was asked to stop: finish soon, or raise `GiveBack`."""
         return self._stopping()
 
+    @cached_property
+    def deadline(self) -> Deadline | None:
+        """When the task is no longer worth doing. A second attempt has what the first one left of it."""
+        at = self._queue.deadline(self.task.id)
+        return None if at is None else Deadline(at, self._queue.clock)
+
     def check(self) -> None:
-        """Raise `TaskCancelled`, `StaleLease` or `GiveBack` if there is no point in going on; else return."""
+        """Raise `TaskCancelled`, `StaleLease`, `DeadlineExceeded` or `GiveBack` if there is no point in going on."""
         if self._lost is not None:
             raise type(self._lost)(str(self._lost))
+        if self.deadline is not None:
+            self.deadline.for_step()
         if self.stopping:
             raise GiveBack(f"the worker of {self.task.id} stops")
+
+    def ask(self, question: str) -> str:
+        """The answer to this question. As long as there is none the task is parked, and this does not return."""
+        asked = self._queue.question(self.task.id)
+        if asked.text != question or asked.answer is None:
+            raise Ask(question)
+        return asked.answer
 
     def tell(self, step: int, status: Status, message: str = "", *, total_step: int = 0, tool: str = "") -> int:
         """Append to the task's progress, for as long as the lease is held (`StaleLease`). Returns the position."""
@@ -79,16 +102,21 @@ Handler = Callable[[Job], str]
 
 def handler_of(made: Any) -> Handler:
     """One handler: the given one, or for a mapping the one under the first word of the task (else under "*")."""
-    if callable(made):
+    if _is_handler(made):
         return made  # type: ignore[no-any-return]
-    if not (isinstance(made, Mapping) and made and all(callable(handler) for handler in made.values())):
-        raise UsageError(f"a handler is a function of a job, or a dict of them by first word, not {made!r:.80}")
+    if not (isinstance(made, Mapping) and made and all(_is_handler(handler) for handler in made.values())):
+        raise UsageError(f"a handler is a plain function of a job, or a dict of them by first word, not {made!r:.80}")
 
     def dispatch(job: Job) -> str:
         first = (job.user_input.split(None, 1) or [""])[0]
         chosen = made.get(first, made.get(REST))
         if chosen is None:
             raise TerminalError(f"no handler for {first!r} (known: {', '.join(map(str, made))})")
-        return str.__str__(answer) if isinstance(answer := chosen(job), str) else answer
+        result: str = chosen(job)
+        return result
 
     return dispatch
+
+
+def _is_handler(made: Any) -> bool:
+    return callable(made) and not inspect.iscoroutinefunction(made)

@@ -21,14 +21,17 @@ from labkit.database import parse_time
 from labkit.errors import StaleLease, TaskCancelled, TaskNotFound
 from labkit.progress.log import append_end
 from labkit.queue.change import change, find, moment, writing
-from labkit.queue.commit import for_both, one_commit, times
-from labkit.queue.tables import do_not_count, limit, task_options
+from labkit.queue.commit import one_commit, times
+from labkit.queue.options import give_back_attempt, limit
+from labkit.queue.statement import for_both
 from labkit.store.contract import log_written, storable_text
 from labkit.tables import tasks
 from labkit.task import Task, TaskState
 
+LONGEST_ERROR = 10_000  # characters; of a longer one the beginning and the end are kept
 LONGEST_DELAY = 366 * 86_400.0  # seconds; whatever a policy computes, a retry stays within what a date can hold
-FENCE = "id = :id AND state = 'running' AND worker_id = :worker AND attempt = :attempt"
+# subtle: in a CASE, which keeps PostgreSQL from looking for the row among all that ever ran instead of by its id
+FENCE = "id = :id AND CASE state WHEN 'running' THEN worker_id = :worker AND attempt = :attempt END"
 _BEAT = for_both(
     "{with}UPDATE tasks SET lease_expires_at = {expires}, updated_at = {now}, version = version + 1 "
     f"WHERE {FENCE} RETURNING lease_expires_at"
@@ -80,12 +83,12 @@ def fail(
     with writing(engine) as connection:
         at = moment(connection, now)
         last = connection.scalar(select(limit).where(tasks.c.id == lease.task_id))
-        values: dict[str, Any] = {"error": storable_text(error), "lease_expires_at": None}
+        values: dict[str, Any] = {"error": _shortened(storable_text(error)), "lease_expires_at": None}
         if retry_in is None or lease.attempt >= (last or 0):
-            task = change(connection, at, values | {"state": TaskState.FAILED.value}, *_held(lease))
+            task = change(connection, at, values | {"state": TaskState.FAILED.value}, *held(lease))
         else:
             values |= {"state": TaskState.PENDING.value, "worker_id": None, "available_at": at + _delay(retry_in)}
-            task = change(connection, at, values, *_held(lease))
+            task = change(connection, at, values, *held(lease))
         if task is not None and task.state == TaskState.FAILED:
             append_end(connection, task.id)
     if task is None:
@@ -98,10 +101,9 @@ def release(engine: Engine, lease: Lease, *, delay: float = 0.0, now: datetime |
     with writing(engine) as connection:
         at = moment(connection, now)
         values = {"state": TaskState.PENDING.value, "worker_id": None, "lease_expires_at": None}
-        task = change(connection, at, values | {"available_at": at + _delay(delay)}, *_held(lease))
+        task = change(connection, at, values | {"available_at": at + _delay(delay)}, *held(lease))
         if task is not None:
-            before = select(task_options.c.attempts_before).where(task_options.c.task_id == task.id)
-            do_not_count(connection, task.id, (connection.scalar(before) or 0) + 1)
+            give_back_attempt(connection, task.id)
     if task is None:
         raise lost(engine, lease)
     return log_written(task)
@@ -119,9 +121,15 @@ def lost(engine: Engine, lease: Lease) -> StaleLease:
     return StaleLease(f"attempt {lease.attempt} of {lease.worker_id} was fenced off: {task}")
 
 
-def _held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
+def held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
+    """The fence as conditions: the row is running under this worker and this attempt."""
     mine = tasks.c.worker_id == lease.worker_id, tasks.c.attempt == lease.attempt
     return (tasks.c.id == lease.task_id, tasks.c.state == TaskState.RUNNING.value, *mine)
+
+
+def _shortened(error: str) -> str:
+    half = LONGEST_ERROR // 2
+    return error if len(error) <= LONGEST_ERROR else f"{error[:half]} ... {error[-half:]}"
 
 
 def _delay(seconds: float) -> timedelta:

@@ -22,6 +22,7 @@ from labkit.queue.queue import TaskQueue
 from labkit.queue.threads import Spawn, Wakeup, thread
 from labkit.queue.worker import Worker
 
+FEW = 4  # so many workers can keep a connection each in a pool of the usual size
 LISTEN_AGAIN = 5.0  # seconds until a broken connection for wake-ups is opened again
 
 
@@ -42,7 +43,7 @@ class WorkerPool:
         name = (new_id or random_ids())()
         self._wakeups = [Wakeup() for _ in range(workers)]
         self.workers = [
-            Worker(queue, handler, f"{name}-{number}", **{"pause": wakeup, **options})
+            Worker(queue, handler, f"{name}-{number}", **{"pause": wakeup, "keep_connection": workers <= FEW, **options})
             for number, wakeup in enumerate(self._wakeups, 1)
         ]
         self._threads: list[threading.Thread] = []

@@ -18,9 +18,10 @@ from labkit.clock import Clock, SystemClock
 from labkit.database import db_now
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
-from labkit.queue import claim, complete, control, dead, lease, submit, wait
+from labkit.queue import claim, complete, control, dead, lease, park, submit, wait
 from labkit.queue.lease import Lease
-from labkit.queue.tables import MAX_ATTEMPTS, task_options
+from labkit.queue.park import Question
+from labkit.tables import MAX_ATTEMPTS, task_options
 from labkit.task import Task
 
 LEASE_SECONDS = 60.0
@@ -59,12 +60,14 @@ class TaskQueue:
         available_at: datetime | None = None,
         delay: float = 0.0,
         max_attempts: int | None = None,
+        deadline: datetime | None = None,
     ) -> str:
-        """The id of the task, at once. Due at `available_at`, or `delay` seconds from now. Errors: see `submit`."""
+        """The id of the task, at once. Due at `available_at`, or `delay` seconds from now; after `deadline` it is no longer
+        worth doing, whoever does it then and however often it was begun. Errors: see `submit`."""
         if delay and available_at is None:
             available_at = self._time() + timedelta(seconds=delay)
         attempts = self.max_attempts if max_attempts is None else max_attempts
-        request = submit.Request(user_input, priority, available_at, idempotency_key, webhook_url, attempts)
+        request = submit.Request(user_input, priority, available_at, idempotency_key, webhook_url, attempts, deadline)
         return submit.submit(self.engine, request, self.bounds, self._new_id, self._now())
 
     def get(self, task_id: str) -> Task:
@@ -102,6 +105,18 @@ class TaskQueue:
         """Give the task back unfinished; the attempt does not count."""
         return lease.release(self.engine, held, delay=delay, now=self._now())
 
+    def park(self, held: Lease, question: str) -> Task:
+        """Let the task wait for a person's answer; nobody holds it meanwhile, and the attempt does not count."""
+        return park.park(self.engine, held, question, self._now())
+
+    def answer(self, task_id: str, text: str) -> Task:
+        """Answer a waiting task, which is pending again then; `TaskNotFound`, `InvalidTransition` if it does not wait."""
+        return park.answer(self.engine, task_id, text, self._now())
+
+    def question(self, task_id: str) -> Question:
+        """What the task asked last, and what it was told."""
+        return park.question(self.engine, task_id)
+
     def cancel(self, task_id: str, reason: str = "") -> Task:
         """Cancel it now, whoever works on it; `TaskNotFound`, `InvalidTransition` when it has ended otherwise."""
         return control.cancel(self.engine, task_id, reason, self._now())
@@ -125,6 +140,12 @@ class TaskQueue:
     def webhook_url(self, task_id: str) -> str | None:
         """Where the end of this task is to be told, if anywhere."""
         asked = select(task_options.c.webhook_url).where(task_options.c.task_id == task_id)
+        with self.engine.connect() as connection:
+            return connection.scalar(asked)
+
+    def deadline(self, task_id: str) -> datetime | None:
+        """When this task is no longer worth doing, if ever: as it was submitted, whatever has happened since."""
+        asked = select(task_options.c.deadline).where(task_options.c.task_id == task_id)
         with self.engine.connect() as connection:
             return connection.scalar(asked)
 

@@ -17,14 +17,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from labkit.errors import QueueFull, StoreBusy
+from labkit.errors import QueueFull, StoreBusy, UnstorableValue
 from labkit.ids import IdSource
 from labkit.queue.change import moment, writing
 from labkit.queue.dead import requeue
 from labkit.queue.notify import notify
-from labkit.queue.tables import MAX_ATTEMPTS, task_options
 from labkit.store.contract import log_written, plain_text, storable
-from labkit.tables import tasks
+from labkit.tables import MAX_ATTEMPTS, PENDING_SQL, task_options, tasks
 from labkit.task import Task, TaskState
 
 _FIELDS = ("id", "user_input", "priority", "idempotency_key", "created_at", "updated_at", "available_at")
@@ -39,7 +38,7 @@ _INSERT: dict[str, Any] = {  # made once: to build a statement takes longer than
 _OPTIONS = insert(task_options)
 _KNOWN = select(tasks.c.id, tasks.c.state).where(tasks.c.idempotency_key == bindparam("key"))
 _COUNT = select(func.count()).select_from(
-    select(tasks.c.id).where(tasks.c.state == TaskState.PENDING.value).limit(bindparam("most")).subquery()
+    select(tasks.c.id).where(text(PENDING_SQL)).limit(bindparam("most")).subquery()
 )
 _TRIES = 10  # each one lost to another submitter of the same key who then rolled back
 _LOCK = text("SELECT pg_advisory_xact_lock(7226021)")
@@ -55,6 +54,7 @@ class Request:
     idempotency_key: str | None = None
     webhook_url: str | None = None
     max_attempts: int = MAX_ATTEMPTS
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ def submit(engine: Engine, request: Request, bounds: Bounds, new_id: IdSource, n
         raise ValueError(f"max_attempts must be at least 1, not {request.max_attempts}")
     if request.webhook_url is not None:
         plain_text("webhook_url", request.webhook_url)
+    if request.deadline is not None and request.deadline.tzinfo is None:
+        raise UnstorableValue(f"deadline must be an aware time, not {request.deadline!r}", path="deadline")
     for _ in range(_TRIES):
         with writing(engine) as connection:
             if (accepted := _accept(connection, task, request, bounds, now)) is not None:
@@ -107,7 +109,9 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
     # subtle: the rows are read, since the rowcount of an INSERT may be -1
     if connection.execute(_INSERT[connection.dialect.name], new).first() is None:
         return None
-    options = {"webhook_url": request.webhook_url, "max_attempts": request.max_attempts}
+    options = {
+        "webhook_url": request.webhook_url, "max_attempts": request.max_attempts, "deadline": request.deadline
+    }  # fmt: skip
     connection.execute(_OPTIONS, {"task_id": task.id, **options})
     return task
 

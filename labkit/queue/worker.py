@@ -13,12 +13,15 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from labkit.errors import StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
-from labkit.queue.job import GiveBack, Job, handler_of
+from labkit.errors import DeadlineExceeded, StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
+from labkit.queue.commit import keeping
+from labkit.queue.job import Ask, GiveBack, Job, handler_of
 from labkit.queue.lease import Lease
 from labkit.queue.queue import TaskQueue
 from labkit.queue.threads import Every, Pause, in_thread
@@ -28,19 +31,20 @@ from labkit.task import Task
 T = TypeVar("T")
 BEATS = 4  # heartbeats within one lease: three may fail before it ends
 POLL_SECONDS = 0.5
-_OUTAGE = (StoreBusy, DBAPIError)
+_OUTAGE = (StoreBusy, DBAPIError, NoFreeConnection)
 _log = logging.getLogger("labkit.worker")
 
 
 def worth_retrying(error: Exception) -> bool:
-    """Whether another attempt may end otherwise: anything may but a `TerminalError` and a value that cannot be stored."""
-    return not isinstance(error, TerminalError | UnstorableValue)
+    """Whether another attempt may end otherwise: what cannot be stored cannot, and nothing does after the deadline."""
+    return not isinstance(error, TerminalError | UnstorableValue | DeadlineExceeded)
 
 
 class Worker:
     """Works on the tasks of `queue`. `handler` is a function of a `Job`, or a dict of them by the task's first word.
 
-    `policy` says how long a failed task waits; `every` calls the heartbeat, `pause` waits when nothing is due.
+    `policy` says how long a failed task waits; `every` calls the heartbeat, `pause` waits when nothing is due. Two or three
+    connections are in use at most, one of them all the time with `keep_connection`, which makes each task cheaper.
     """
 
     def __init__(
@@ -53,11 +57,13 @@ class Worker:
         every: Every = in_thread,
         pause: Pause | None = None,
         poll_seconds: float = POLL_SECONDS,
+        keep_connection: bool = True,
     ) -> None:
         self.queue, self.name, self.handler = queue, name, handler_of(handler)
         rng = random.Random(f"labkit {name}")  # subtle: by name, so that workers differ and runs do not
         self.policy = policy or RetryPolicy(rng=rng, retry_on=worth_retrying)
         self._every, self._pause, self._poll_seconds = every, pause or queue.clock.sleep, poll_seconds
+        self._keep = keep_connection
         self._insist = RetryPolicy(max_attempts=5, base=0.1, cap=1.0, rng=rng, retry_on=_is_outage)
         self._job: Job | None = None
         self.stopping = False
@@ -76,6 +82,12 @@ class Worker:
     def stop(self) -> None:
         """Ask it to stop, from any thread or from a signal handler."""
         self.stopping = True
+
+    @property
+    def busy(self) -> bool:
+        """Whether it holds a task."""
+        job = self._job
+        return job is not None and not job.lost
 
     def beat(self) -> None:
         """Renew the lease of the task under way, and bury tasks that nobody can claim. Raises no Exception."""
@@ -101,16 +113,20 @@ class Worker:
     def _loop(self, idle: Callable[[], object] | None) -> None:
         quiet = self._every(self.queue.lease_seconds / BEATS, self.beat)
         try:
-            task: Task | None = None
-            while not (self.stopping and task is None):
-                if task is None and (task := self._claim()) is None:
-                    if idle is None:
-                        return
-                    idle()
-                else:
-                    task = self._work(task)
+            with keeping(self.queue.engine) if self._keep else nullcontext():
+                self._work_on(idle)
         finally:
             quiet()
+
+    def _work_on(self, idle: Callable[[], object] | None) -> None:
+        task: Task | None = None
+        while not (self.stopping and task is None):
+            if task is None and (task := self._claim()) is None:
+                if idle is None:
+                    return
+                idle()
+            else:
+                task = self._work(task)
 
     def _claim(self) -> Task | None:
         try:
@@ -128,6 +144,8 @@ class Worker:
             result = self.handler(job)
         except GiveBack:
             self._settle(job, lambda: self.queue.release(job.lease))
+        except Ask as asked:
+            self._park(job, str(asked))
         except Exception as error:  # subtle: not BaseException, a crash must leave the task running
             self._fail(job, error)
         else:
@@ -150,6 +168,12 @@ class Worker:
             return None
         self.done += finished is not None
         return None if finished is None else finished[1]
+
+    def _park(self, job: Job, question: str) -> None:
+        try:
+            self._settle(job, lambda: self.queue.park(job.lease, question))
+        except UnstorableValue as error:
+            self._fail(job, error)
 
     def _fail(self, job: Job, error: Exception) -> None:
         told = str(error) or repr(error)

@@ -7,7 +7,6 @@ Not handled here: two changes at once, and which mutants are still right (see `e
 """
 
 import ast
-import copy
 from collections.abc import Iterator
 
 COMPARISONS = {
@@ -30,11 +29,11 @@ BODIES = ("body", "orelse", "finalbody")
 def mutants(source: str) -> dict[str, str]:
     """The mutants of an answer: what was changed -> the changed source. No two are alike, and none is the answer itself."""
     tree = ast.parse(source)
-    seen = {ast.unparse(tree)}
+    seen, silent = {ast.unparse(tree)}, _silent(tree)
     made: dict[str, str] = {}
     for number, node in enumerate(list(ast.walk(tree))):
-        for says, change in _changes(node, _silent(tree)):
-            changed = copy.deepcopy(tree)
+        for says, change in _changes(node, silent):
+            changed = ast.parse(source)
             change(list(ast.walk(changed))[number])
             text = ast.unparse(ast.fix_missing_locations(changed))
             name = f"{getattr(node, 'lineno', 0)}: {says}"

@@ -4,6 +4,7 @@ import pytest
 
 from labkit.checks import registry
 from labkit.checks.answer import load
+from labkit.checks.run import NURSERY
 from labkit.faults.engines import open_world
 from labkit.faults.fidelity import death_points, fidelity
 from labkit.faults.runner import Runner
@@ -32,7 +33,7 @@ def test_a_raised_crash_is_a_sigkill(asked, name, database):
     played = scenario(asked, name)
     with open_world(database) as world:
         expected = len(death_points(Runner(played, world)))
-    found = fidelity(played, database)
+    found = fidelity(played, database, nursery=NURSERY)
     assert [] == found.differences
     assert expected == found.compared
 

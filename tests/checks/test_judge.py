@@ -1,5 +1,8 @@
 """The judge: plain data in, verdict out."""
 
+import pytest
+
+from labkit.checks import registry
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
 from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, UNHEARD_OF, CheckReport, Covered, Judged, Jury, overall
 from labkit.faults.process import Outcome
@@ -76,16 +79,26 @@ def test_run_that_no_property_thought_of():
     assert [(BROKEN, UNHEARD_OF)] == [(one.verdict, one.diagnosis) for one in jury.verdicts()]
 
 
-def test_stuck_and_broken_off():
-    """An answer that never ends or that ends its process is broken, whether or not the exercise asks for it by name."""
-    for properties in ((), (Property("ends", "every call ends", finds()),)):
-        for tell, diagnosis in (
-            (Jury.stuck, "never ends"),
-            (lambda jury, case: jury.broke_off(case, "status 1"), "breaks the process it runs in"),
-        ):
-            jury = Jury(exercise(*properties))
-            tell(jury, "a")
-            assert [("ends", BROKEN, diagnosis)] == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
+ENDS = Property("ends", "every call ends", finds())
+
+
+@pytest.mark.parametrize(
+    ("tell", "diagnosis"),
+    [
+        (Jury.stuck, "never ends"),
+        (lambda jury, case: jury.broke_off(case, "status 1"), "breaks the process it runs in"),
+    ],
+)
+def test_stuck_and_broken_off(tell, diagnosis):
+    """An answer that never ends or that ends its process breaks the property `ends`."""
+    jury = Jury(exercise(ENDS))
+    tell(jury, "a")
+    assert [("ends", BROKEN, diagnosis)] == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
+
+
+def test_every_exercise_asks_for_an_end():
+    """Each exercise has the property `ends`, so that what never ends has a place in the report."""
+    assert [] == [asked.id for asked in registry.every() if "ends" not in [prop.name for prop in asked.properties]]
 
 
 def test_message_is_one_line():
@@ -98,15 +111,30 @@ def test_message_is_one_line():
 def test_certificate():
     """The certificate says what was tried, whether all of it, where, and how much broke."""
     covered = Covered()
-    covered.add({"crash_points": 58, "states": 4, "runs": 80, "closed": True})
-    covered.add({"orders": 20, "runs": 20, "preemptions": 1})
+    covered.add({"crash_points": 58, "states": 4, "runs": 80, "capped": ""})
+    covered.add({"orders": 20, "runs": 20, "preemptions": 1, "closed": True})
+    tried = "20 orders within 1 preemption; 100 schedules; sqlite; none broken"
+    assert f"58 crash points x 4 distinct states, closed; {tried}" == covered.line(["sqlite"], 0)
+    for why in ("600 runs", "8 crashes in a row", "600 runs"):
+        covered.add({"capped": why})
+    covered.add({"closed": False, "preemptions": 2})
     assert (
-        "58 crash points x 4 distinct states, closed; 20 orders within 1 preemptions; 100 schedules; sqlite; none broken"
-        == covered.line(["sqlite"], 0)
+        "58 crash points x 4 distinct states, capped at 600 runs and 8 crashes in a row; "
+        "the first 20 orders within 2 preemptions; 100 schedules; 2 broken" == covered.line([], 2)
     )
-    covered.add({"closed": False})
-    assert "capped" in covered.line([], 2)
-    assert covered.line([], 2).endswith("2 broken")
+
+
+def test_certificate_counts_in_words():
+    """One is one, none is left out, and a sweep that was capped before its first crash says so."""
+    covered = Covered()
+    covered.add({"crash_points": 1, "states": 1, "kills": 1, "orders": 1, "runs": 1, "preemptions": 0})
+    assert (
+        "1 crash point x 1 distinct state, closed; 1 real kill; 1 order within 0 preemptions; 1 schedule; none broken"
+        == covered.line([], 0)
+    )
+    covered = Covered()
+    covered.add({"runs": 1, "capped": "a run without end"})
+    assert "capped at a run without end; 1 schedule; 1 broken" == covered.line([], 1)
 
 
 def test_first_broken():

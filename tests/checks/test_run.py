@@ -3,10 +3,12 @@
 import pytest
 
 from labkit.checks import run
+from labkit.checks.cells import with_what_it_uses
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE
 from labkit.checks.run import Patience, run_check, run_replay
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.picture import text
+from tests.checkout import ROOT
 
 SOON = Patience(stall=1.0, total=20.0)
 DEF = "def effect_key(task_id, step):\n    "
@@ -14,14 +16,14 @@ GOOD = DEF + "return f'{task_id}:{step}'\n"
 
 
 def check(source, exercise="warmup", **options):
-    return run_check(exercise, source, **{"patience": SOON, **options})
+    return run_check(exercise, source, **options)
 
 
 def test_right_answer_holds():
     """A right answer holds, and its certificate says what was tried."""
     report = check(GOOD)
     assert (HOLDS, [], "") == (report.verdict, report.databases, report.message)
-    assert "1 schedules; none broken" == report.certificate
+    assert "1 schedule; none broken" == report.certificate
 
 
 ENDLESS = {
@@ -39,7 +41,7 @@ ENDLESS = {
 @pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
 def test_endless_answer_never_ends(body):
     """An answer that does not end is stopped from outside, and told so."""
-    report = check(DEF + body)
+    report = check(DEF + body, patience=SOON)
     assert BROKEN == report.verdict
     assert "never ends" == report.first_broken.diagnosis
     assert "keys" in report.first_broken.message
@@ -55,7 +57,7 @@ def test_endless_calls_out_never_end():
 def test_ignored_signals_do_not_help():
     """An answer that ignores the signals that it can ignore, and leaves its group, is stopped all the same."""
     ignore = "try:\n    import os, signal\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    os.setsid()\nexcept (OSError, ValueError):\n    pass\n"
-    report = check(ignore + DEF + "while True: pass")
+    report = check(ignore + DEF + "while True: pass", patience=SOON)
     assert "never ends" == report.first_broken.diagnosis
 
 
@@ -64,7 +66,7 @@ LOADING = {
     "sys.exit": ("import sys\nsys.exit(0)\n" + GOOD, "ends the process while it loads (SystemExit)"),
     "os._exit": ("import os\nos._exit(0)\n" + GOOD, "ends the process while it loads"),
     "KeyboardInterrupt": ("raise KeyboardInterrupt\n" + GOOD, "ends the process while it loads (KeyboardInterrupt)"),
-    "an error": ("1 / 0\n" + GOOD, "fails while it loads: ZeroDivisionError"),
+    "an error": ("1 / 0\n" + GOOD, "fails while it loads: ZeroDivisionError: division by zero (line 1 of the answer)"),
     "an error that cannot be told": (
         "class Odd(Exception):\n    def __str__(self):\n        raise ValueError\nraise Odd\n" + GOOD,
         "while it loads",
@@ -78,7 +80,7 @@ LOADING = {
     "keyword only": ("def effect_key(*, task_id, step): return 1", "another signature"),
     "syntax": ("def effect_key(task_id, step:\n", "does not parse"),
     "tabs and spaces": ("def effect_key(task_id, step):\n\tif 1:\n        return 1\n", "does not parse"),
-    "return outside": (GOOD + "return 5\n", "does not parse: 'return' outside function, line 3"),
+    "return outside": (GOOD + "return 5\n", "does not parse: 'return' outside function, line 3 of the answer"),
     "noise": ("\x01\x7f\xfe\udcff", "does not parse"),
     "NUL": (GOOD + "\0", "not Python source"),
     "nothing": ("", "does not define"),
@@ -91,7 +93,7 @@ LOADING = {
 @pytest.mark.parametrize(("source", "why"), LOADING.values(), ids=LOADING)
 def test_unusable_answer(source, why):
     """What cannot be loaded is unusable, with one line that says why."""
-    report = check(source)
+    report = check(source, patience=SOON if source.startswith("while") else Patience())
     assert UNUSABLE == report.verdict, report
     assert why in report.message
     assert 1 == len(report.message.splitlines())
@@ -256,13 +258,13 @@ def test_without_a_database_nothing_is_exercised():
 def test_missing_postgres_is_said(monkeypatch):
     """Where there is no PostgreSQL the report says that it was not exercised there, and judges by SQLite."""
 
-    def no_place(database):
+    def no_room(database):
         if database == "postgres":
             raise PostgresUnavailable("no server here")
         return real(database)
 
-    real = run.place
-    monkeypatch.setattr(run, "place", no_place)
+    real = run.room
+    monkeypatch.setattr(run, "room", no_room)
     report = check("def resume_task(store, task_id, work):\n    return None\n", "resume")
     assert ["sqlite"] == report.databases
     monkeypatch.setattr(run.Jury, "broken", property(lambda jury: False))
@@ -338,3 +340,48 @@ def test_report_is_plain_data():
     assert {"exercise", "verdict", "properties", "certificate", "schedules", "databases", "seconds"} <= report.keys()
     again = check(GOOD).to_data()
     assert {**report, "seconds": 0} == {**again, "seconds": 0}
+
+
+RAISES = {
+    "in the answer": (DEF + "step = 1\n    return glue(step)\n", "name 'glue' is not defined (line 3 of the answer)"),
+    "in its helper": (DEF + "return help(step)\ndef help(it):\n    return it.nothing\n", "(line 4 of the answer)"),
+    "in a library": ("import json\n" + DEF + "return json.loads(step)\n", "(line 3 of the answer)"),
+    "two lines of words": (DEF + "raise ValueError('one\\ntwo')\n", "raised ValueError: one (line 2 of the answer)"),
+}
+
+
+@pytest.mark.parametrize(("source", "why"), RAISES.values(), ids=RAISES)
+def test_raised_error_names_its_line(source, why):
+    """What an answer raised comes with the line of the answer; the trace stays as it is."""
+    first = check(source).first_broken
+    assert first.message.endswith(why)
+    drawn = text(run_replay(first.token, source))
+    assert "raised " in drawn
+    assert " of the answer" not in drawn
+
+
+def test_line_is_the_cells_own():
+    """Lines are counted in the answer's own cell, whatever comes along from other cells; of those the line itself is shown."""
+    helper = "def glue(a, b):\n    print(a)\n    return a + b + c\n"
+    for uses, said in (
+        ("return glue(task_id, step)", "(another cell, at `return a + b + c`)"),
+        ("glue\n    return nothing", "(line 4 of the answer)"),
+    ):
+        source = with_what_it_uses(f"# labkit: warmup\n{DEF}{uses}\n", [helper])
+        assert check(source).first_broken.message.endswith(said)
+
+
+def test_unloadable_line_is_the_cells_own():
+    """The same for what fails while it loads, or does not parse."""
+    cell = "# labkit: warmup\n" + GOOD + "one = glue\n"
+    for last, said in (("1 / 0", "(line 5 of the answer)"), ("return 5", "outside function, line 5 of the answer")):
+        report = check(with_what_it_uses(cell + last, ["def glue(a, b):\n    return a + b"]))
+        assert (UNUSABLE, True) == (report.verdict, report.message.endswith(said)), report.message
+
+
+def test_line_of_an_error_inside_a_body():
+    """An error that a case caught and wrote down has its line too."""
+    source = (ROOT / "tests/answers/retry/right/plain_loop.py").read_text()
+    report = check(source.replace("except Exception", "except BaseException"), "retry", databases=())
+    exits = next(one for one in report.properties if one.name == "lets every exit through")
+    assert "the call raised RetriesExhausted (line 15 of the answer)" in exits.message

@@ -1,4 +1,4 @@
-"""Jobs for the tests of the nursery: they run in children."""
+"""Jobs for the tests of the nursery: they run in children, and so load little."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labkit.faults.nursery import Nursery, Report
+if TYPE_CHECKING:
+    from labkit.faults.nursery import Report
 
 
 def echo(report: Report, **arguments: Any) -> None:
@@ -47,6 +48,8 @@ def open_files(report: Report) -> None:
 
 def nursery_in_a_child(report: Report) -> None:
     """A caller of its own: it starts a job that never ends and waits to be killed."""
+    from labkit.faults.nursery import Nursery
+
     nursery = Nursery()
     child = nursery.start("tests.faults.nursery_jobs:wait_for_ever", with_child=True)
     told = next(child.reports(30, 30))

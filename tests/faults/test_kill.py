@@ -83,8 +83,8 @@ def test_an_interrupted_process_is_restarted() -> None:
 def test_a_child_that_cannot_even_start_is_not_blamed_on_the_program() -> None:
     """What is broken in the machinery is an error of its own."""
     with open_world("sqlite", durable=True) as world:
-        killer = Killer(Runner(scenarios.EXECUTE, world))
-        killer._scenario = "bm90IGEgcGlja2xl"
+        job = ("labkit.faults.kill:play", {"scenario": "bm90IGEgcGlja2xl"})
+        killer = Killer(Runner(scenarios.EXECUTE, world), job=job)
         with pytest.raises(ChildFailed, match=r"pickle|Unpickling"):
             killer.process(1)
         killer = Killer(Runner(replace(scenarios.EXECUTE, setup=lambda process: None), world))

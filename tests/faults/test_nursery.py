@@ -46,7 +46,10 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_a_job_reports_and_ends(nursery: Nursery) -> None:

@@ -13,10 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from labkit.clock import VirtualClock
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound, UnstorableValue
 from labkit.progress import ProgressLog, ProgressUpdate
-from labkit.progress.log import append_end, progress_log
+from labkit.progress.log import append_end
 from labkit.progress.update import STATUSES
 from labkit.queue import Job, Lease, TaskQueue
-from labkit.tables import tasks
+from labkit.tables import progress_log, tasks
 
 
 @pytest.fixture

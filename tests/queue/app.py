@@ -36,4 +36,10 @@ def slow(job: Job) -> str:
     return "finished"
 
 
+async def later(job: Job) -> str:
+    """No handler: nobody would await it."""
+    return job.user_input
+
+
+ENDS = ("completed", "error")
 handlers = {"polite": stuck, "deaf": stuck, "slow": slow, "*": mail}

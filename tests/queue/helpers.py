@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.clock import VirtualClock
+from labkit.clock import SystemClock, VirtualClock
 from labkit.queue import Lease, TaskQueue
 from labkit.task import Task
+
+SECONDS = 60.0  # after which a test gives up
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait for another process, a while at most."""
+    clock = SystemClock()
+    give_up = clock.monotonic() + SECONDS
+    while not true():
+        assert clock.monotonic() < give_up, "it takes too long"
+        clock.sleep(0.02)
 
 
 def taken(queue: TaskQueue, worker: str = "w1") -> Lease:

@@ -163,7 +163,7 @@ def test_busy_is_said(sqlite: Engine) -> None:
         for call in (
             lambda: hasty.submit("x"), lambda: hasty.claim("w2"), lambda: hasty.heartbeat(held),
             lambda: hasty.complete(held, "r"), lambda: hasty.fail(held, "e"), lambda: hasty.cancel(task_id),
-            lambda: hasty.release(held), lambda: hasty.complete_and_claim(held, "r"),
+            lambda: hasty.release(held), lambda: hasty.park(held, "?"), lambda: hasty.complete_and_claim(held, "r"),
         ):  # fmt: skip
             with pytest.raises(StoreBusy):
                 call()

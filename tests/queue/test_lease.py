@@ -11,6 +11,7 @@ import pytest
 from labkit.clock import VirtualClock
 from labkit.errors import StaleLease, UnstorableValue
 from labkit.queue import Lease, TaskCancelled, TaskQueue
+from labkit.queue.complete import LARGEST_RESULT
 from labkit.retry import RetryPolicy
 from labkit.task import TaskState
 from tests.queue.helpers import ends, taken
@@ -23,6 +24,7 @@ WRITES: dict[str, Write] = {
     "fail": lambda queue, lease: queue.fail(lease, "zombie"),
     "fail, to be retried": lambda queue, lease: queue.fail(lease, "zombie", retry_in=1.0),
     "release": lambda queue, lease: queue.release(lease),
+    "park": lambda queue, lease: queue.park(lease, "zombie?"),
 }
 every_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 
@@ -139,6 +141,30 @@ def test_result_that_cannot_be_stored(queue: TaskQueue, result: object) -> None:
         assert "result" == caught.value.path
     assert TaskState.FAILED == queue.fail(lease, "bad result: a\x00b \ud800").state
     assert "bad result: a\\u0000b \\ud800" == queue.wait(task_id, 0).error
+
+
+@pytest.mark.parametrize(
+    ("result", "fits"), [("x" * LARGEST_RESULT, True), ("x" * (LARGEST_RESULT + 1), False), ("é" * (LARGEST_RESULT // 2 + 1), False)]
+)
+def test_largest_result(queue: TaskQueue, result: str, fits: bool) -> None:
+    """A result has at most so many bytes; a larger one is refused like one that cannot be stored. (B27)"""
+    queue.submit("deploy")
+    lease = taken(queue)
+    if fits:
+        assert result == queue.complete(lease, result).result
+    else:
+        for write in (queue.complete, queue.complete_and_claim):
+            with pytest.raises(UnstorableValue, match="larger than 1000000 bytes"):
+                write(lease, result)
+        assert TaskState.RUNNING == queue.get(lease.task_id).state
+
+
+def test_long_error(queue: TaskQueue) -> None:
+    """Of an endless error text the beginning and the end are kept."""
+    task_id = queue.submit("deploy")
+    queue.fail(taken(queue), "begin" + "x" * 10**6 + "end")
+    error = queue.get(task_id).error or ""
+    assert (True, True, True) == (len(error) < 11_000, error.startswith("begin"), error.endswith("end"))
 
 
 def test_fail_for_good(queue: TaskQueue) -> None:

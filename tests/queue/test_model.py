@@ -21,9 +21,8 @@ from labkit.clock import VirtualClock
 from labkit.database import open_engine
 from labkit.errors import InvalidTransition, QueueFull, StaleLease
 from labkit.ids import counted_ids
-from labkit.progress.log import progress_log
 from labkit.queue import Lease, TaskQueue
-from labkit.tables import create_tables, metadata, task_from_row, tasks
+from labkit.tables import create_tables, metadata, progress_log, task_from_row, tasks
 from labkit.task import Task
 
 LEASE, ROOM = 60.0, 4
@@ -33,7 +32,7 @@ STEPS = settings(max_examples=40, stateful_step_count=40, derandomize=True, data
                  suppress_health_check=list(HealthCheck))  # fmt: skip
 
 # what must have happened somewhere, or the machine has shown nothing
-REACHED = {"claimed pending", "claimed running", "refused", "completed", "failed", "cancelled"}
+REACHED = {"claimed pending", "claimed running", "refused", "completed", "failed", "cancelled", "parked", "answered"}
 
 
 @dataclass
@@ -201,6 +200,23 @@ class QueueMachine(RuleBasedStateMachine):
         row, _ = self.fenced(number, self.queue.release)
         if row is not None:
             row.state, row.due, row.counted = "pending", self.at, row.counted - 1
+
+    @precondition(somebody_works)
+    @rule(number=st.integers(0, 9))
+    def park(self, number: int) -> None:
+        row, _ = self.fenced(number, lambda lease: self.queue.park(lease, "?"))
+        if row is not None:
+            self.seen["parked"] += 1
+            row.state, row.counted = "waiting", row.counted - 1
+
+    @rule(number=st.integers(0, 9))
+    def answer(self, number: int) -> None:
+        waiting = [row for row in self.rows.values() if row.state == "waiting"]
+        if waiting:
+            self.seen["answered"] += 1
+            row = waiting[number % len(waiting)]
+            self.queue.answer(row.id, "!")
+            row.state, row.due = "pending", self.at
 
     @precondition(seldom)
     @rule(number=st.integers(0, 9))

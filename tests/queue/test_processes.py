@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 
-from labkit.clock import SystemClock
-from labkit.cloud import FileLedger
+from labkit import cli
+from labkit.cloud import Effect, FileLedger
 from labkit.errors import UsageError
-from labkit.progress.log import progress_log
 from labkit.queue import TaskQueue, WorkerPool
-from labkit.queue.process import load, main
-from labkit.tables import tasks
+from labkit.queue.process import load
 from labkit.task import TaskState
 from tests.checkout import ROOT
 from tests.queue import app
+from tests.queue.helpers import SECONDS, taken, until
+from tests.queue.soaking import ENVIRONMENT, OWNERS, difference, soak, url_of
 
 pytestmark = pytest.mark.slow
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-SECONDS = 60.0  # after which a test gives up
-
-
-def url_of(engine: Engine) -> str:
-    return engine.url.render_as_string(hide_password=False)
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait for another process, a while at most."""
-    clock = SystemClock()
-    give_up = clock.monotonic() + SECONDS
-    while not true():
-        assert clock.monotonic() < give_up, "it takes too long"
-        clock.sleep(0.02)
-
-
-def soak(engine: Engine, ledger: Path, count: int, die_at: int) -> int:
-    """Four processes, each started again when it was killed, until all have ended; how many were killed."""
-
-    def start(owner: str, dies: int) -> subprocess.Popen[bytes]:
-        words = [owner, url_of(engine), str(ledger), str(count), str(dies)]
-        return subprocess.Popen([sys.executable, "-m", "tests.queue.soak", *words], cwd=ROOT, env=ENVIRONMENT)
-
-    running = {f"p{n}": start(f"p{n}", die_at) for n in range(4)}
-    killed: Counter[str] = Counter()
-    while running:
-        owner, process = next(iter(running.items()))
-        status = process.wait(SECONDS)
-        del running[owner]
-        if status:
-            assert -signal.SIGKILL == status
-            killed[owner] += 1
-            running[owner] = start(owner, die_at if killed[owner] < 2 else 0)
-    return killed.total()
 
 
 @pytest.mark.parametrize(
@@ -71,20 +34,27 @@ def test_four_processes(request: pytest.FixtureRequest, tmp_path: Path, database
     """4 processes x 200 submit + claim + complete, without and with kills: no error, nothing lost, each effect once. (B08, B10)"""
     ledger, engine = tmp_path / "ledger.jsonl", request.getfixturevalue(database)
     killed = soak(engine, ledger, count, die_at)
-    wanted = sorted(f"p{n}-{number}" for n in range(4) for number in range(count))
-    with engine.connect() as connection:
-        done = sorted(connection.scalars(select(tasks.c.user_input).where(tasks.c.state == "completed")))
-        ends = connection.scalar(select(func.count()).select_from(progress_log).where(progress_log.c.terminal))
-    assert (wanted, wanted, 4 * count) == (done, sorted({e.target for e in FileLedger(ledger).entries()}), ends)
-    keys = Counter(effect.key for effect in FileLedger(ledger).entries())
-    assert (1, bool(die_at)) == (max(keys.values()), killed >= 4)
+    assert ({}, bool(die_at)) == (difference(engine, ledger, count), killed >= 4)
+
+
+def test_difference_is_seen(sqlite: Engine, tmp_path: Path) -> None:
+    """The twin: what was lost, doubled or never asked for is said."""
+    ledger, queue = FileLedger(tmp_path / "ledger.jsonl"), TaskQueue(sqlite)
+    for target in ("p0-0", "p0-0", "stranger"):
+        ledger.append(Effect("send_mail", target, None, "sent", "", "p0"))
+    for owner in OWNERS:
+        queue.submit(f"{owner}-0")
+    queue.complete(taken(queue), "done")
+    found = difference(sqlite, ledger.path, 1)
+    assert (["stranger"], ["p0-0"], ["1"]) == (found["nobody's"], found["doubled"], found["terminal events"])
+    assert (3, 3) == (len(found["without effect"]), len(found["not completed"]))
 
 
 @contextmanager
 def labkit_worker(engine: Engine, tmp_path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    words = ["--database-url", url_of(engine), "--app", "tests.queue.app:handlers", *options]
+    words = ["worker", "--database-url", url_of(engine), "--app", "tests.queue.app:handlers", *options]
     environment = {**ENVIRONMENT, "LEDGER": str(tmp_path / "ledger.jsonl")}
-    command = [sys.executable, "-m", "labkit.queue.process", *words]
+    command = [sys.executable, "-m", "labkit", *words]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -160,18 +130,25 @@ def test_pool(engine: Engine) -> None:
         (["--app", "nothing"], "module:handlers"),
         (["--app", "no_such_module:x"], "no_such_module"),
         (["--app", "tests.queue.app:nothing"], "nothing"),
-        (["--app", "tests.queue.app:ROOT"], "ROOT"),
+        (["--app", "tests.queue.app:ENDS"], "a handler is"),
+        (["--app", "tests.queue.app:later"], "a handler is"),
+        (["--app", "tests.queue.broken_app:handlers"], "RuntimeError: no configuration"),
+        (["--app", "tests.queue..app:handlers"], "--app"),
+        (["--app", "tests.queue.app:handlers", "--lease", "nan"], "seconds"),
+        (["--app", "tests.queue.app:handlers", "--lease", "0"], "lease"),
         (["--app", "tests.queue.app:handlers", "--workers", "0"], "at least one worker"),
-        (["--app", "tests.queue.app:handlers", "--database-url", "sqlite://"], "no database"),
+        (["--app", "tests.queue.app:handlers", "--database-url", "sqlite://"], "no file"),
+        (["--app", "tests.queue.app:handlers", "--database-url", "mysql://a:secret@b/c"], "mysql"),
+        (["--app", "tests.queue.app:handlers", "--database-url", "postgresql://a:secret@127.0.0.1:1/c"], "--database-url"),
         (["--app", "tests.queue.app:handlers", "--database-url", "nonsense"], "--database-url"),
         (["--app", "tests.queue.app:handlers", "--database-url", "sqlite:////no/such/place/x.db"], "--database-url"),
     ],
 )
 def test_unusable(words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """What cannot be used ends with 2 and one line that says what is wrong."""
-    assert 2 == main(["--database-url", f"sqlite:///{tmp_path}/x.db", *words])
+    assert 2 == cli.main(["worker", "--database-url", f"sqlite:///{tmp_path}/x.db", *words])
     error = capsys.readouterr().err
-    assert (1, True) == (len(error.splitlines()), said in error), error
+    assert (1, True, False) == (len(error.splitlines()), said in error, "secret" in error), error
 
 
 def test_load() -> None:

@@ -16,8 +16,7 @@ from labkit.faults import End, Scenario, interleave, sweep
 from labkit.faults.process import Process
 from labkit.ids import counted_ids
 from labkit.queue import TaskQueue
-from labkit.queue.tables import task_options
-from labkit.tables import tasks
+from labkit.tables import task_options, tasks
 from labkit.task import TaskState
 from tests.queue.helpers import ends, taken
 

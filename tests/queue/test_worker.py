@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import Engine
@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
-from labkit.errors import StaleLease, StoreBusy, TerminalError, TransientError, UsageError
+from labkit.errors import StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue, UsageError
 from labkit.queue import GiveBack, Job, TaskCancelled, TaskQueue, Worker
 from labkit.task import TaskState
 from tests.queue.helpers import Ticks, ends, taken
@@ -193,6 +193,48 @@ def test_result_that_cannot_be_stored(queue: TaskQueue, ticks: Ticks, result: ob
     assert (TaskState.FAILED, 1, 1) == (ended.state, ended.attempt, w1.failed)
     assert ended.error is not None
     assert ended.error.startswith("result ")
+
+
+def test_oversized_result(queue: TaskQueue, ticks: Ticks) -> None:
+    """A result over the cap ends the task at its first attempt: it would be too large again. (B27)"""
+    task_id = queue.submit("deploy", max_attempts=5)
+    w1 = worker(queue, ticks, lambda job: "x" * 10**7)
+    w1.run_until_idle()
+    assert (TaskState.FAILED, 1, 1) == (queue.get(task_id).state, queue.get(task_id).attempt, w1.failed)
+    assert [("error", "result is larger than 1000000 bytes")] == ends(queue, task_id)
+
+
+def test_deadline_is_never_set_again(queue: TaskQueue, ticks: Ticks, clock: VirtualClock) -> None:
+    """Ten seconds from the submit on, queued time counted; crashed at eight, the next attempt has two left, then it is over. (B19)"""
+    task_id = queue.submit("deploy", deadline=clock.now() + timedelta(seconds=10))
+    left = list[float]()
+
+    def handle(job: Job) -> str:
+        assert job.deadline is not None
+        left.append(job.deadline.remaining())
+        if job.task.attempt == 1:
+            raise Killed
+        for _ in range(9):
+            job.check()
+            clock.sleep(1)
+        return "too late"
+
+    clock.sleep(8)
+    queue.lease_seconds = 0.0
+    with pytest.raises(Killed):
+        worker(queue, ticks, handle).run_until_idle()
+    clock.jump(0.001)  # the lease of no length is over
+    worker(queue, ticks, handle, "w2").run_until_idle()
+    assert [2.0, pytest.approx(1.999)] == left
+    assert (TaskState.FAILED, 2) == (queue.get(task_id).state, queue.get(task_id).attempt)
+    assert queue.deadline(queue.submit("other")) is None
+
+
+def test_naive_deadline(queue: TaskQueue) -> None:
+    """A deadline without a time zone is refused."""
+    with pytest.raises(UnstorableValue) as caught:
+        queue.submit("deploy", deadline=datetime(2026, 1, 9))
+    assert "deadline" == caught.value.path
 
 
 class Killed(BaseException):

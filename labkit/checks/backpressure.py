@@ -1,0 +1,171 @@
+"""The exercise `backpressure`: a queue that says no in time, counts rightly when several submit at once, and knows a request by its key.
+
+Two and three submitters at once, starting just below the limit, in every order within two preemptions, on both databases.
+
+Not handled here: what becomes of a failed task whose key comes again (the library runs it anew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import event
+
+from labkit.checks import backpressure_rules as rules
+from labkit.checks.claims import AWAY, case
+from labkit.checks.common import crash_rule, ends, outcome_of
+from labkit.checks.exercise import Case, Exercise, Property, WrongTurn
+from labkit.checks.naps import naps_of
+from labkit.checks.rows import row, stored
+from labkit.faults.process import Process
+
+NAME = "submit"
+STATES = ("pending", "running", "waiting", "completed", "failed", "cancelled")
+LIMITS = ("two_at_the_limit", "three_at_the_limit", "two_with_room")
+
+Asked = tuple[str, int, str | None]  # (user_input, max_pending, key)
+
+
+def _ask(submit: Any, process: Process, text: str, most: int, key: str | None = None) -> Any:
+    with naps_of(process):
+        now = process.clock.now()
+        if key is None:
+            return submit(process.engine, text, max_pending=most, now=now)
+        return submit(process.engine, text, max_pending=most, now=now, idempotency_key=key)
+
+
+def _one_by_one(asked: Sequence[Asked], submit: Any, process: Process) -> Any:
+    """Submit one after the other; what each was told, and the rows after it. Notes how many connections were not given back."""
+    process.note("connections", "0")
+    out: list[int] = []
+    event.listen(process.engine, "checkout", lambda *_: out.append(1))
+    event.listen(process.engine, "checkin", lambda *_: out.append(-1))
+    told = []
+    for text, most, key in asked:
+        ended = outcome_of(partial(_ask, submit, process, text, most, key))
+        told.append({"asked": [text, most, key], "rows": stored(process)} | ended)
+    process.note("connections", str(sum(out)))
+    return told
+
+
+def _alone(name: str, rows: Sequence[Any], *asked: Asked) -> Case:
+    return case(name, rows, partial(_one_by_one, asked), claim=NAME)
+
+
+def _submits(text: str, most: int, key: str | None = None) -> Callable[[Any, Process], Any]:
+    return lambda submit, process: _ask(submit, process, text, most, key)
+
+
+def _then_away(submit: Any, process: Process) -> Any:
+    made = _ask(submit, process, "shop", 10)
+    process.note("submitted")
+    process.clock.sleep(AWAY)
+    return made
+
+
+def _at_once(name: str, rows: int, room: int, *calls: Callable[[Any, Process], Any], **options: Any) -> Case:
+    """`rows` are pending, and there is room for `room` more."""
+    facts = {"room": room, "most": rows + room}
+    waiting = [row(f"r{number}") for number in range(rows)]
+    race = {"engine": "interleave", "alike": True, **options}
+    return case(name, waiting, *calls, claim=NAME, facts=facts, **race)
+
+
+BUSY = [
+    row("here"),
+    row("soon", due=9.0),
+    row("tomorrow", due=90_000.0),
+    *(row(state, state, worker_id="w0", attempt=1) for state in STATES[1:]),
+]
+FILLING = [
+    ("4th", 4, None),
+    ("5th", 4, "order 8"),
+    ("5th", 5, "order 8"),
+    ("6th", 5, None),
+    ("7th", 5, None),
+    ("8th", 1, None),
+]
+KNOWN = [row(f"old {state}", state, idempotency_key=f"key {state}", attempt=1) for state in STATES]
+AGAIN = [("something else", most, f"key {state}") for most in (100, 1, 0) for state in STATES]
+
+
+EXERCISE = Exercise(
+    id="backpressure",
+    title="A queue that says no",
+    chapter=21,
+    origin="C",
+    minutes=30,
+    difficulty=3,
+    points=15,
+    signatures={NAME: ("engine", "user_input", "*max_pending", "*now", "*idempotency_key")},
+    shown=("two_at_the_limit:none;order=1x2.2x9", "two_at_the_limit:none;order=1x3.2x9"),
+    cases=(
+        _alone("accepts", [], ("shop", 9, None), ("shop", 9, None), ("café ☕", 9, "order 7"), *[("x", 9, None)] * 3),
+        _alone("limit", BUSY, *FILLING),
+        _alone("zero", BUSY[3:], ("shop", 0, None), ("shop", 0, "order 9")),
+        _alone("keys", KNOWN, *AGAIN, ("new", 1, "order 10"), ("new", 2, "order 10"), ("newer", 2, "order 10")),
+        _at_once("two_at_the_limit", 1, 1, *[_submits("shop", 2)] * 2),
+        _at_once("three_at_the_limit", 1, 2, *[_submits("shop", 3)] * 3),
+        _at_once("two_with_room", 0, 2, *[_submits("shop", 5)] * 2),
+        _at_once("one_key", 0, 9, *[_submits("shop", 9, "order 7")] * 2),
+        _at_once("one_key_one_place", 0, 1, *[_submits("shop", 1, "order 7")] * 2),
+        _at_once("at_work", 0, 2, _then_away, _then_away, preemptions=0),
+        case("crashes", [row("here")], _submits("shop", 2, "order 7"), claim=NAME, engine="sweep"),
+    ),
+    properties=(
+        Property("each is its own", "two submits without a key are two tasks", rules.own, ("accepts",)),
+        Property("accepts", "a task is stored and its id returned", rules.accepts, ("accepts",)),
+        Property(
+            "stores it whole", "pending, due at once, with its input and its key", rules.stores, ("accepts", "limit")
+        ),
+        Property("counts what is pending", "as many as max_pending, in no other state", rules.counts, ("limit",)),
+        Property("none for nobody", "max_pending 0 is always full", rules.zero, ("zero",)),
+        Property("says no", "full is QueueFull, and nothing is stored", rules.says_no, ("limit", "zero", "keys")),
+        Property(
+            "says when", "QueueFull says after how many seconds to come again", rules.says_when, ("limit", "zero")
+        ),
+        Property("knows its keys", "a known key gives its task's id, whatever its state", rules.knows, ("keys",)),
+        Property("key before limit", "a known key is answered when the queue is full", rules.key_first, ("keys",)),
+        Property("gives its connection back", "no call keeps a connection", rules.gives_back, ("accepts", "limit")),
+        Property("lets others work", "nobody waits for one who has submitted", rules.does_not_wait, ("at_work",)),
+        Property("nothing half-written", "a crash leaves the whole task or none of it", rules.whole, ("crashes",)),
+        Property("never too many", "submitters at once never exceed the limit", rules.never_too_many, LIMITS),
+        Property("uses its room", "nobody is refused while there is room", rules.uses_room, LIMITS),
+        Property("one key, one task", "two at once under one key get one id", rules.one_key, ("one_key",)),
+        Property("one key, one place", "also when there is room for one only", rules.one_key, ("one_key_one_place",)),
+        Property("no error leaks", "at once nobody hears of anything but QueueFull", rules.no_error, LIMITS),
+        Property("once after a crash", "asked again after a crash, there is one task", rules.once, ("crashes",)),
+        crash_rule("crashes"),
+        ends(),
+    ),
+    hints=(
+        "Two submitters count at the same moment, one place is left. What does each of them see, and what does it do? Counting and inserting must be one act.",
+        "On SQLite `write_transaction` is enough: it holds the write lock while you count. On PostgreSQL rows that are not there yet cannot be locked: let each"
+        " submitter take one lock first, `pg_advisory_xact_lock(n)` or LOCK TABLE. Inside, the order is: key, count, insert.",
+        "`with write_transaction(engine) as connection:` take the lock on PostgreSQL; with a key, look for its id and return it; count the pending ones, and "
+        "`raise QueueFull(retry_after=1.0)` if there are `max_pending` or more; insert id, user_input, the three times and the key; return the id.",
+    ),
+    wrong_turns=(
+        WrongTurn(
+            "count, then insert",
+            "right with one submitter. With two, both see the last place: the limit is a wish.",
+        ),
+        WrongTurn(
+            "the limit before the key",
+            "whoever asks again because the answer was lost is told that the queue is full, and gives up a task that is being done.",
+        ),
+        WrongTurn(
+            "check the key, then insert",
+            "two requests with one key: both find nothing, one hears of a unique constraint. The loser must look again and return the winner's id.",
+        ),
+        WrongTurn(
+            "full is an error 500",
+            "without `retry_after` every client comes back at once, and the queue is never empty again.",
+        ),
+    ),
+    real_systems="HTTP says it with 429 and Retry-After, gRPC with RESOURCE_EXHAUSTED.\n"
+    "RabbitMQ has max-length with overflow=reject-publish; Kafka's producer blocks and then raises.\n"
+    "River, Oban and procrastinate know unique jobs by a key; few of them bound the queue.",
+)

@@ -1,0 +1,287 @@
+"""What must be true of a submit: who is accepted, who is refused, and who is known already.
+
+Not handled here: the cases (see `backpressure`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labkit.checks.claim_races import ERRORS, on_postgres
+from labkit.checks.exercise import Finding, Seen
+from labkit.checks.rows import Row, changed
+from labkit.clock import STORY_BEGINS
+from labkit.faults.outcome import Outcome
+
+Facts = dict[str, Any]
+Told = dict[str, Any]
+
+NOW = STORY_BEGINS.isoformat()
+COUNTS_FIRST = "counts first and inserts later: in between others insert too"
+NO_LOCK = "counts without a lock: on PostgreSQL another's task is not seen before it is committed"
+TOO_MANY = "accepts one too many: the limit itself counts as room"
+STATES_COUNT = "counts tasks that are no longer pending"
+NEEDLESS = "refuses although there is room"
+KEY_MAKES_ANOTHER = "a known key makes another task"
+KEY_LATE = "asks for the limit before it asks for the key"
+HALF = "stores a task in more than one transaction: a crash in between leaves half of it"
+KEEPS = "keeps its connections open"
+WAITS = "keeps its transaction open after it has returned, so that others wait for it"
+OTHER_ERROR = "full is another error than QueueFull"
+UNTOLD = "a refusal is not told"
+NOT_PENDING = "the task is not stored as pending"
+
+
+def _told(seen: Seen) -> list[Told]:
+    return list(seen.end.last.value or ()) if seen.end.last.how == "returned" else []
+
+
+def _said(one: Told) -> str:
+    if "error" in one:
+        return f"raised {one['error']['type']}: {one['error']['message']}"
+    return "returned an id" if isinstance(one["value"], str) else f"returned {one['value']!r}"
+
+
+def _full(error: dict[str, Any]) -> bool:
+    return "QueueFull" in error.get("bases", ())
+
+
+def _new(before: dict[str, Row], one: Told) -> list[str]:
+    return [name for name in one["rows"] if name not in before]
+
+
+def _steps(seen: Seen, facts: Facts) -> list[tuple[dict[str, Row], Told]]:
+    """Each call with the rows before it."""
+    rows, steps = facts["rows"], []
+    for one in _told(seen):
+        steps.append((rows, one))
+        rows = one["rows"]
+    return steps
+
+
+def accepts(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        if "error" in one:
+            return Finding(
+                f"the queue is nearly empty, and submit {_said(one)}",
+                NEEDLESS if _full(one["error"]) else "fails on its own",
+            )
+        new = _new(before, one)
+        if not new:
+            return Finding(
+                f"submit {_said(one)}, and nothing is stored", "does nothing" if one["value"] is None else NOT_STORED
+            )
+        if one["value"] != new[0]:
+            return Finding(
+                f"submit {_said(one)}, and not that of the task it stored", "does not return the id of the task"
+            )
+    return None
+
+
+NOT_STORED = "returns an id of a task that is not stored: the transaction is not committed"
+
+
+def stores(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        for name in _new(before, one):
+            why = _why_not(one["rows"][name], one["asked"])
+            if why:
+                return Finding(f"the new task has {why[0]} {one['rows'][name][why[0]]!r}", why[1])
+        touched = [n for n, r in before.items() if n in one["rows"] and changed(r, one["rows"][n])]
+        gone = [n for n in before if n not in one["rows"]]
+        if touched or gone:
+            return Finding(f"a submit changed {(touched + gone)[0]!r}", "changes another task than the new one")
+    return None
+
+
+def _why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
+    """The column that is wrong in a new row, and how one calls that."""
+    text, _, key = asked
+    wanted = {
+        "state": ("pending", NOT_PENDING),
+        "user_input": (text, "the input is not stored as it was given"),
+        "idempotency_key": (key, "the key is not stored"),
+        "created_at": (NOW, "asks another clock than the `now` that is given"),
+        "worker_id": (None, "a new task belongs to nobody"),
+        "attempt": (0, "a new task has had no attempt"),
+        "result": (None, "a new task has no result"),
+        "error": (None, "a new task has no error"),
+    }
+    for column, (value, why) in wanted.items():
+        if row[column] != value:
+            return column, why
+    return ("available_at", "the task is not due when it is submitted") if row["available_at"] > NOW else None
+
+
+def own(seen: Seen, facts: Facts) -> Finding | None:
+    ids = [one["value"] for one in _told(seen) if one.get("value") in list(one["rows"])]
+    if len(set(ids)) < len(ids):
+        return Finding("two submits without a key got one id", "the input is taken for a key")
+    return None
+
+
+def counts(seen: Seen, facts: Facts) -> Finding | None:
+    """Some are pending of the many that are stored: there is room for one more, and for another when the limit grows."""
+    over = []
+    for before, one in _steps(seen, facts):
+        pending, most = sum(row["state"] == "pending" for row in before.values()), one["asked"][1]
+        if pending < most and "error" in one:
+            why = STATES_COUNT if _full(one["error"]) else "fails on its own"
+            return Finding(
+                f"{pending} of {len(before)} tasks are pending, the limit is {most}, and submit {_said(one)}", why
+            )
+        if pending >= most and _new(before, one):
+            over.append((pending, most))
+    if not over:
+        return None
+    why = NO_LIMIT if over[-1][1] == 1 else NOT_DUE if any(pending > most for pending, most in over) else TOO_MANY
+    return Finding(f"{over[0][0]} tasks were pending, the limit is {over[0][1]}, and one more was accepted", why)
+
+
+NO_LIMIT = "the limit is not looked at"
+NOT_DUE = "tasks that are pending but not yet due are not counted"
+
+
+def says_no(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        _, most, key = one["asked"]
+        known = any(row["idempotency_key"] == key for row in before.values() if key is not None)
+        if known or sum(row["state"] == "pending" for row in before.values()) < most:
+            continue
+        if _new(before, one):
+            late = "says that it is full, and has stored the task" if "error" in one else TOO_MANY
+            return Finding(f"the queue was full, submit {_said(one)}, and a task was stored", late)
+        if "error" not in one or not _full(one["error"]):
+            why = OTHER_ERROR if "error" in one else UNTOLD
+            return Finding(f"the queue was full, and submit {_said(one)}", why)
+    return None
+
+
+def says_when(seen: Seen, facts: Facts) -> Finding | None:
+    for one in _told(seen):
+        after = one.get("error", {}).get("data", {}).get("retry_after", 1.0)
+        if "error" in one and _full(one["error"]) and not (isinstance(after, (int, float)) and after > 0):
+            return Finding(f"QueueFull with retry_after {after!r}", "does not say when to come again (retry_after > 0)")
+    return None
+
+
+def zero(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        if _new(before, one):
+            return Finding(f"max_pending is 0, and submit {_said(one)}", "max_pending 0 is taken for no limit")
+    return None
+
+
+def _old(before: dict[str, Row], one: Told) -> str | None:
+    """The id of the task that has this key already."""
+    key = one["asked"][2]
+    return next((name for name, row in before.items() if key is not None and row["idempotency_key"] == key), None)
+
+
+def knows(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        name = _old(before, one)
+        full = sum(row["state"] == "pending" for row in before.values()) >= one["asked"][1]
+        if name is None or (full and "error" in one):
+            continue
+        if one.get("value") != name or _new(before, one) or changed(before[name], one["rows"].get(name, {})):
+            state = before[name]["state"]
+            why = KEY_MAKES_ANOTHER if _new(before, one) else KEY_ERROR if "error" in one else KEY_WRONG
+            return Finding(f"the key of a {state} task came again, and submit {_said(one)}", why)
+    return None
+
+
+KEY_ERROR = "a known key is an error instead of an id"
+KEY_WRONG = "a known key gives something else than its task's id, or changes that task"
+
+
+def key_first(seen: Seen, facts: Facts) -> Finding | None:
+    for before, one in _steps(seen, facts):
+        if _old(before, one) is not None and "error" in one and _full(one["error"]):
+            return Finding(f"the queue is full, a known key came again, and submit {_said(one)}", KEY_LATE)
+    return None
+
+
+def gives_back(seen: Seen, facts: Facts) -> Finding | None:
+    out = int([note for note in seen.end.notes if note.label == "connections"][-1].fault)
+    return Finding(f"after {len(_told(seen))} calls {out} connections are in use", KEEPS) if out > 2 else None
+
+
+def does_not_wait(seen: Seen, facts: Facts) -> Finding | None:
+    late = [note for note in seen.end.notes if note.label == "submitted" and note.time > 0]
+    locked = [o for o in seen.end.outcomes if o.how == "raised" and "locked" in o.error["message"]]
+    who = late[0].process if late else locked[0].process if locked else ""
+    return Finding(f"{who} had to wait for one who had submitted already", WAITS) if who else None
+
+
+def _refused(outcome: Outcome) -> bool:
+    return outcome.how == "raised" and _full(outcome.error)
+
+
+def never_too_many(seen: Seen, facts: Facts) -> Finding | None:
+    pending = sum(row["state"] == "pending" for row in seen.end.tasks.values())
+    if seen.case == "two_with_room" or pending <= facts["most"]:
+        return None
+    why = NO_LOCK if on_postgres(seen) else COUNTS_FIRST
+    return Finding(
+        f"{len(seen.end.outcomes)} submitted at once: {pending} are pending, the limit is {facts['most']}", why
+    )
+
+
+def uses_room(seen: Seen, facts: Facts) -> Finding | None:
+    taken = len(seen.end.tasks) - len(facts["rows"])
+    refused = [outcome for outcome in seen.end.outcomes if _refused(outcome)]
+    if refused and taken < facts["room"]:
+        return Finding(
+            f"there was room for {facts['room']}, {taken} were accepted, and {refused[0].process} was refused", NEEDLESS
+        )
+    ids = [o.value for o in seen.end.outcomes if o.how == "returned"]
+    lost = [name for name in ids if name not in seen.end.tasks]
+    if lost or len(set(map(str, ids))) < len(ids):
+        return Finding(f"{len(ids)} were accepted, and {len(lost)} of these are not stored", "an accepted task is lost")
+    return None
+
+
+def no_error(seen: Seen, facts: Facts) -> Finding | None:
+    failed = [o for o in seen.end.outcomes if o.how == "raised" and not _refused(o) and "Exception" in o.error["bases"]]
+    if not failed:
+        return None
+    why = next((why for text, why in ERRORS.items() if text in failed[0].error["message"]), "fails on its own")
+    return Finding(f"{len(seen.end.outcomes)} submitted at once: {failed[0].process} {failed[0]}", why)
+
+
+def one_key(seen: Seen, facts: Facts) -> Finding | None:
+    refused = [o for o in seen.end.outcomes if _refused(o)]
+    if refused:
+        return Finding(f"two submitted under one key: {refused[0].process} {refused[0]}", KEY_LATE)
+    found = no_error(seen, facts)
+    if found is not None:
+        return found
+    ids = {str(o.value) for o in seen.end.outcomes}
+    if len(seen.end.tasks) != 1:
+        return Finding(f"two submitted under one key: {len(seen.end.tasks)} tasks are stored", KEY_MAKES_ANOTHER)
+    if ids != set(seen.end.tasks):
+        return Finding(
+            "two submitted under one key, and one got another id than the stored task's",
+            "the loser gets an id of a task that is not stored",
+        )
+    return None
+
+
+def whole(seen: Seen, facts: Facts) -> Finding | None:
+    for name, row in seen.end.tasks.items():
+        why = None if name in facts["rows"] else _why_not(row, ["shop", 2, "order 7"])
+        if why:
+            return Finding(f"a crash left a task with {why[0]} {row[why[0]]!r}", HALF)
+    return None
+
+
+def once(seen: Seen, facts: Facts) -> Finding | None:
+    new, last = [name for name in seen.end.tasks if name not in facts["rows"]], seen.end.last
+    if len(new) > 1:
+        return Finding(f"asked again after a crash, {len(new)} tasks are stored", KEY_MAKES_ANOTHER)
+    if seen.kind != "end":
+        return None
+    if last.how == "raised":
+        return Finding(f"asked again after a crash, submit {last}", KEY_LATE if _refused(last) else "fails on its own")
+    return None if [last.value] == new else Finding("submit returned another id than the stored task's", NOT_STORED)

@@ -1,0 +1,96 @@
+"""The exercise `claim`: hand the most urgent task that is due to one worker, whoever else asks at the same time.
+
+Two and three workers ask at once in every order within two preemptions, on both databases, for more tasks than they are and for fewer.
+
+Not handled here: what a dead worker held (see `lease`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from labkit.checks.claim_races import race_properties
+from labkit.checks.claim_rules import properties
+from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
+from labkit.checks.common import crash_rule, ends
+from labkit.checks.exercise import Exercise, WrongTurn
+from labkit.checks.rows import NOW, row
+from labkit.faults.process import Process
+
+GIVES = {"gives": "Task", "id": "id", "fields": [(c, c) for c in ("user_input", "state", "worker_id", "attempt")]}
+ROWS = [  # not in the order in which they lie
+    row("b", made=-7000.0),
+    row("a", made=-7000.0),
+    row("Z", made=-7000.0),
+    row("hotfix", made=-10.0, priority=9, idempotency_key="order 7"),
+    row("scheduled", made=-9000.0, due=-5.0),
+    row("oldest", made=-9999.0),
+    row("just due", made=-100.0, due=0.0, priority=1),
+    row("in a moment", made=-9000.0, due=1.0, priority=9),
+    row("given back", made=-9998.0, priority=-3, attempt=2, worker_id="w0", error="old", user_input="café ☕"),
+    row("taken", "running", priority=9, worker_id="w0", attempt=1),
+    row("done", "completed", priority=9, worker_id="w0", attempt=1, result="v1"),
+    row("failed", "failed", priority=9, worker_id="w0", attempt=3, error="no"),
+    row("unwanted", "cancelled", priority=9),
+    row("asks somebody", "waiting", priority=9, worker_id="w0", attempt=1),
+]
+ORDER = ["hotfix", "just due", "oldest", "scheduled", "Z", "a", "b", "given back"]
+
+
+def _ask(claim: Any, process: Process, worker: str) -> Any:
+    return claim(process.engine, worker, NOW)
+
+
+EXERCISE = Exercise(
+    id="claim",
+    title="One task, one worker",
+    chapter=21,
+    origin="C",
+    minutes=30,
+    difficulty=3,
+    points=15,
+    signatures={"claim": ("engine", "worker_id", "now")},
+    shown=("two_workers_three_tasks:none;order=1x2.2x9", "two_workers_three_tasks:none;order=1x3.2x9"),
+    cases=(
+        case("best_first", ROWS, partial(drain, _ask, len(ROWS) + 2), facts={**GIVES, "order": ORDER}),
+        nothing_due(_ask, row("taken", "running", priority=9, worker_id="w0", attempt=1)),
+        *shared_cases(_ask, lambda name, priority: row(name, priority=priority), GIVES),
+    ),
+    properties=(
+        *properties(("best_first",), ("nothing_due", "nothing_there")),
+        *race_properties(RACES, "crashes"),
+        crash_rule("crashes"),
+        ends(),
+    ),
+    hints=(
+        "Two workers look at the same moment. What do both of them see, and what does each of them do next? Looking and taking must be one act.",
+        "One UPDATE whose WHERE holds the SELECT of the best id. That is one act on SQLite; on PostgreSQL the inner SELECT also needs a row lock that others "
+        "skip: `.with_for_update(skip_locked=True)`, which SQLAlchemy leaves out on SQLite. RETURNING gives the row that was taken.",
+        "`best = select(tasks.c.id).where(state is pending, available_at <= now).order_by(priority desc, created_at, id)"
+        ".limit(1).with_for_update(skip_locked=True)`; then, in `engine.begin()`, `update(tasks)"
+        ".where(tasks.c.id == best.scalar_subquery()).values(...).returning(*tasks.c)`, with `tasks.c.attempt + 1`. No row: None. Else `task_from_row(row)`.",
+    ),
+    wrong_turns=(
+        WrongTurn(
+            "look first, take later",
+            "SELECT, then UPDATE by id: two workers see the same row, and both take it. On a quiet day no test shows it.",
+        ),
+        WrongTurn(
+            "one statement will do",
+            "UPDATE ... WHERE id = (SELECT ...) is right on SQLite, which has one writer. On PostgreSQL the second worker waits for the row and takes it all "
+            "the same, unless the inner SELECT locks it.",
+        ),
+        WrongTurn(
+            "IN (SELECT ... LIMIT 1)",
+            "PostgreSQL may run a subquery of IN again for each row that it looks at: one call takes several rows. `=` or a materialized CTE runs it once.",
+        ),
+        WrongTurn(
+            "give up when beaten",
+            "who lost the race for the best row looks for the next one; None would leave the others waiting.",
+        ),
+    ),
+    real_systems="procrastinate, PGQueuer, River, Oban and pg-boss all claim with FOR UPDATE SKIP LOCKED.\n"
+    "delayed_job, odd-jobs and ecto_job took several rows by IN (SELECT ... LIMIT 1) until somebody noticed.\n"
+    "huey's SQLite storage takes the write lock first, with BEGIN EXCLUSIVE.",
+)

@@ -1,0 +1,132 @@
+"""The exercise `lease`: a worker that dies gives its task back by being silent, and one that only slept can no longer write.
+
+The flagship schedule: A claims, sleeps past its lease, B claims and completes, A wakes. With two names and with one.
+
+Not handled here: a task that kills every worker it meets (the library counts its attempts).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from labkit.checks import lease_rules as rules
+from labkit.checks import lease_stories as stories
+from labkit.checks.claim_races import race_properties
+from labkit.checks.claim_rules import properties
+from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
+from labkit.checks.common import crash_rule, ends
+from labkit.checks.exercise import Exercise, Property, WrongTurn
+from labkit.checks.rows import at, row
+
+FIELDS = [("worker_id", "worker_id"), ("attempt", "attempt"), ("expires_at", "lease_expires_at")]
+GIVES = {"gives": "Lease", "id": "task_id", "fields": FIELDS, "expires": at(stories.SECONDS).isoformat()}
+HELD: dict[str, Any] = {"worker_id": "w0", "attempt": 1}
+ROWS = [  # not in the order in which they lie
+    row("b", made=-7000.0),
+    row("a", "running", made=-7000.0, lease=-1.0, **HELD),
+    row("hotfix", "running", made=-10.0, priority=9, lease=-3600.0, worker_id="w0", attempt=4),
+    row("urgent", made=-20.0, priority=8),
+    row("oldest", "running", made=-9999.0, lease=-0.5, idempotency_key="order 7", **HELD),
+    row("given back", made=-9998.0, priority=-3, attempt=2, worker_id="w0", error="old"),
+    row("just due", made=-100.0, due=0.0, priority=1),
+    row("in a moment", made=-9000.0, due=1.0, priority=9),
+    row("over this moment", "running", priority=9, lease=0.0, **HELD),
+    row("held", "running", priority=9, lease=30.0, **HELD),
+    row("done", "completed", priority=9, lease=-60.0, result="v1", **HELD),
+    row("failed", "failed", priority=9, lease=-60.0, error="no", **HELD),
+    row("unwanted", "cancelled", priority=9, lease=-60.0, **HELD),
+    row("asks somebody", "waiting", priority=9, lease=-60.0, **HELD),
+]
+ORDER = ["hotfix", "urgent", "just due", "oldest", "a", "b", "given back"]
+LEFT = dict.fromkeys(("hotfix", "oldest", "a"), "a running task whose lease is over is never claimed again")
+COMPLETED = ("completed", "completed_empty", "late")
+ZOMBIES = ("zombie", "zombie_of_the_same_name")
+
+
+EXERCISE = Exercise(
+    id="lease",
+    title="A lease that fences off the dead",
+    chapter=21,
+    origin="+",
+    minutes=40,
+    difficulty=4,
+    points=20,
+    signatures={
+        "claim": ("engine", "worker_id", "now", "lease_seconds"),
+        "heartbeat": ("engine", "lease", "now", "lease_seconds"),
+        "complete": ("engine", "lease", "result", "now"),
+    },
+    shown=("zombie:none;order=1x9.2x9", "zombie_of_the_same_name:none;order=1x9.2x9"),
+    cases=(
+        case(
+            "best_first",
+            ROWS,
+            partial(drain, stories.ask, len(ROWS) + 2),
+            facts={**GIVES, "order": ORDER, "left": LEFT},
+        ),
+        nothing_due(
+            stories.ask,
+            row("held", "running", priority=9, lease=30.0, **HELD),
+            row("over this moment", "running", priority=9, lease=0.0, **HELD),
+        ),
+        *shared_cases(
+            stories.ask,
+            lambda name, priority: (
+                row(name, "running", lease=-9.0, priority=priority, **HELD)
+                if name in "bd"
+                else row(name, priority=priority)
+            ),
+            GIVES,
+        ),
+        *stories.alone(),
+        *stories.at_once(),
+    ),
+    properties=(
+        *properties(("best_first",), ("nothing_due", "nothing_there")),
+        *race_properties(RACES, "crashes"),
+        Property("renews", "a heartbeat moves the end of the lease, and nothing else", rules.renews, ("renewed",)),
+        Property("keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",)),
+        Property("completes", "complete stores the result and ends the task", rules.completes, COMPLETED),
+        Property("late is not lost", "a lease that is over holds until somebody takes it", rules.late, ("late",)),
+        Property("fences", "who lost the task gets StaleLease and changes nothing", rules.fences, ("not_mine",)),
+        Property("stops the zombie", "who slept past the lease cannot write over its successor", rules.zombie, ZOMBIES),
+        Property("one of two", "of two writes that exclude each other one goes through", rules.one_wins, stories.DUELS),
+        Property(
+            "no error leaks here", "whoever meets another hears StaleLease at most", rules.no_error, stories.DUELS
+        ),
+        Property("whole at every step", "no crash leaves a task without lease or result", rules.whole, ("dies",)),
+        Property("comes back", "what a dead worker held is done in the end, by another", rules.comes_back, ("dies",)),
+        crash_rule("crashes", "dies"),
+        ends(),
+    ),
+    hints=(
+        "What can a worker know that was away for an hour? Only what the row says now. Which columns of the row tell it that the task is still its own?",
+        "Claim: pending and due, or running with `lease_expires_at < now`, one SELECT with a row lock inside one UPDATE. Heartbeat and complete: one UPDATE "
+        "whose WHERE holds the id, running, the worker *and* the attempt. No row changed means StaleLease. The expiry is not asked there.",
+        "`fence = (tasks.c.id == lease.task_id) & (tasks.c.state == 'running') & (tasks.c.worker_id == lease.worker_id) & (tasks.c.attempt == lease.attempt)`; "
+        "then `if connection.execute(update(tasks).where(fence).values(...)).rowcount == 0: raise StaleLease()`. Two workers may share a name: "
+        "only the attempt tells them apart.",
+    ),
+    wrong_turns=(
+        WrongTurn(
+            "no fence",
+            "most queues let whoever comes complete the task by its id: a worker that slept past its lease writes over its successor.",
+        ),
+        WrongTurn(
+            "the worker's name is the fence",
+            "host names and pod names come back. The attempt is counted up by each claim, so it never does.",
+        ),
+        WrongTurn(
+            "look, then write",
+            "a test in Python before the UPDATE is old when the UPDATE runs. The test belongs in its WHERE.",
+        ),
+        WrongTurn(
+            "expired is lost",
+            "a lease that is over and that nobody took harms nobody: to refuse the result would throw good work away.",
+        ),
+    ),
+    real_systems="SQS calls it the visibility timeout, and its receipt handle changes with each delivery.\n"
+    "pg-boss and Oban's Lifeline rescue by time alone; both had zombies that wrote.\n"
+    "Kleppmann's fencing token is the same idea for a lock service; Chubby's sequencer is its ancestor.",
+)

@@ -1,0 +1,234 @@
+"""What must be true of heartbeat and complete: the fence, and what a worker that was away may still do.
+
+Not handled here: claiming (see `claim_rules`, `claim_races`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labkit.checks.claim_races import ERRORS
+from labkit.checks.exercise import Finding, Seen
+from labkit.checks.lease_stories import SECONDS
+from labkit.checks.rows import Row, at, changed
+
+Facts = dict[str, Any]
+Told = dict[str, Any]
+
+NO_FENCE = "no fence: who lost the task writes all the same"
+BY_NAME = "the fence is the worker's name alone: another attempt under the same name is taken for its own"
+BY_ATTEMPT = "the fence is the attempt alone: another worker's is taken for its own"
+BY_TOKEN = "the fence does not ask whether the task is still running"
+LOOKS = "looks first and writes later: in between the task was given to somebody else"
+OTHER_ERROR = "another error than StaleLease"
+EXPIRED_IS_LOST = "refuses a lease that is over although nobody took the task"
+
+
+def _told(seen: Seen) -> list[Told]:
+    value = seen.end.last.value
+    return value if isinstance(value, list) else []
+
+
+def _said(one: Told) -> str:
+    if "error" in one:
+        return f"raised {one['error']['type']}: {one['error']['message']}"
+    value = one["value"]
+    return f"returned a {value['type']}" if isinstance(value, dict) and "type" in value else f"returned {value!r}"
+
+
+def _stale(one: Told) -> bool:
+    return "StaleLease" in one.get("error", {}).get("bases", ())
+
+
+def renews(seen: Seen, facts: Facts) -> Finding | None:
+    if not _told(seen):
+        return None  # see `ends`
+    beat, ends = _told(seen)[0], at(SECONDS).isoformat()
+    if "error" in beat:
+        return Finding(f"the task is held, and heartbeat {_said(beat)}", "a heartbeat in time is refused")
+    now, value = beat["rows"]["t1"], beat["value"]
+    found = changed(facts["rows"]["t1"], now)
+    if now["lease_expires_at"] != ends:
+        unchanged = "lease_expires_at" not in found
+        why = "a heartbeat does not move the end of the lease" if unchanged else WRONG_END
+        return Finding(f"after a heartbeat the lease ends at {now['lease_expires_at']}, not at {ends}", why)
+    others = set(found) - {"lease_expires_at", "updated_at"}
+    others |= {n for n, r in beat["rows"].items() if n != "t1" and changed(facts["rows"][n], r)}
+    if others:
+        return Finding(f"a heartbeat changed {', '.join(sorted(others))}", "a heartbeat changes more than the lease")
+    wanted = {"task_id": "t1", "worker_id": "w1", "attempt": 3, "expires_at": ends}
+    if not isinstance(value, dict) or value.get("type") != "Lease" or any(value[n] != v for n, v in wanted.items()):
+        return Finding(f"heartbeat {_said(beat)}", "heartbeat does not return the renewed lease")
+    return None
+
+
+WRONG_END = "the renewed lease does not end lease_seconds after now"
+
+
+def keeps(seen: Seen, facts: Facts) -> Finding | None:
+    """While it is renewed nobody gets it; when the renewed lease is over, another does."""
+    if not _told(seen):
+        return None
+    _, early, at_end, after = _told(seen)
+    for one in (early, at_end):
+        if one.get("value", "") is not None:
+            return Finding(f"the lease was renewed, and {one['call']} {_said(one)}", "takes a task whose lease holds")
+    if not isinstance(after.get("value"), dict) or after["value"].get("task_id") != "t1":
+        return Finding(
+            f"the renewed lease was over, and a claim {_said(after)}", "what was renewed once is never given up"
+        )
+    return None
+
+
+def completes(seen: Seen, facts: Facts) -> Finding | None:
+    if not _told(seen):
+        return None
+    done = _told(seen)[-1]
+    if "error" in done:
+        return (
+            None if seen.case == "late" else Finding(f"the task is held, and complete {_said(done)}", "complete fails")
+        )
+    now = done["rows"]["t1"]
+    if now["state"] != "completed":
+        return Finding(f"after complete the task is {now['state']}", "complete does not end the task")
+    if now["result"] != facts["result"]:
+        falsy = "a falsy result is taken for none" if not facts["result"] else "the result is not stored"
+        return Finding(f"the result was {facts['result']!r}, stored is {now['result']!r}", falsy)
+    lost = set(changed(facts["rows"]["t1"], now)) - {"state", "result", "updated_at", "lease_expires_at", "worker_id"}
+    lost |= {n for n, r in done["rows"].items() if n != "t1" and changed(facts["rows"][n], r)}
+    return (
+        Finding(f"complete changed {', '.join(sorted(lost))}", "complete changes more than its task") if lost else None
+    )
+
+
+def late(seen: Seen, facts: Facts) -> Finding | None:
+    for one in _told(seen):
+        if "error" in one:
+            why = EXPIRED_IS_LOST if _stale(one) else "fails on its own"
+            return Finding(f"the lease was over and nobody had claimed the task: {one['call']} {_said(one)}", why)
+    return None
+
+
+WHY_LOST = {
+    "claimed by another": NO_FENCE,
+    "claimed by another of the same name": BY_NAME,
+    "another worker's all along": BY_ATTEMPT,
+    "never there": "a task that is not there is no StaleLease",
+}
+
+
+def fences(seen: Seen, facts: Facts) -> Finding | None:
+    before: dict[str, Row] = facts["rows"]
+    wrote = None
+    for one in _told(seen):
+        call, _, why = one["call"].partition(", ")
+        touched = [n for n, r in one["rows"].items() if changed(before[n], r)]
+        before = one["rows"]
+        if wrote is None and (touched or not _stale(one)):
+            wrote = (call, why, touched, one)
+    if wrote is None:
+        return None
+    call, why, touched, one = wrote
+    said = f"and changed {touched[0]!r}" if touched else "and changed nothing"
+    return Finding(f"the task was {why}: {call} {_said(one)} {said}", _why_through(seen, one, why, touched))
+
+
+def _why_through(seen: Seen, one: Told, why: str, touched: list[str]) -> str:
+    """What the first write that should have been refused says about the fence: which of the others were refused?"""
+    if not touched and "error" in one:
+        return OTHER_ERROR
+    if not touched:
+        return "a refused write is not told: it returns as if it had gone through"
+    if _stale(one):
+        return "raises StaleLease after it has written"
+    through = {t["call"].partition(", ")[2] for t in _told(seen) if not _stale(t)}
+    if "claimed by another" in through:
+        return NO_FENCE
+    return next((WHY_LOST[kind] for kind in WHY_LOST if kind in through), BY_TOKEN)
+
+
+def zombie(seen: Seen, facts: Facts) -> Finding | None:
+    """A claimed first and slept, B claimed after A's lease: B's result stays, and A hears of it."""
+    first, second = seen.end.outcomes
+    claimed = {note.process: note.fault for note in seen.end.notes if note.label == "claimed"}
+    if claimed.get("p2") != "True":
+        said = "" if second.how == "returned" else f" (p2 {second})"
+        return Finding(f"the lease was over, and another worker's claim got nothing{said}", NEVER_BACK)
+    if claimed.get("p1") != "True":
+        return Finding(f"a task was due, and the first worker {first}", "fails on its own")
+    stored, told = seen.end.tasks["t1"], f"the zombie {first}; stored is {seen.end.tasks['t1']['result']!r}"
+    if first.how != "raised" or "StaleLease" not in first.error["bases"]:
+        by_name = BY_NAME if seen.case != "zombie" else NO_FENCE
+        return Finding(told, OTHER_ERROR if first.how == "raised" else by_name)
+    if second.how != "returned" or (stored["state"], stored["result"]) != ("completed", "by p2"):
+        said = f"the successor {second}; the task is {stored['state']} with {stored['result']!r}"
+        return Finding(said, "a zombie spoils its successor's work")
+    return None
+
+
+NEVER_BACK = "a running task whose lease is over is never claimed again"
+
+
+def no_error(seen: Seen, facts: Facts) -> Finding | None:
+    for outcome in seen.end.outcomes:
+        error = outcome.error or (outcome.value or {}).get("error")
+        if error and "Exception" in error["bases"] and "StaleLease" not in error["bases"]:
+            why = next((why for text, why in ERRORS.items() if text in error["message"]), "fails on its own")
+            return Finding(f"two at once: {outcome.process} raised {error['type']}: {error['message']}", why)
+    return None
+
+
+def _through(value: Told) -> bool:
+    """Whether a call did what it was asked for."""
+    return "error" not in value and not (value["call"] == "claim" and value["value"] is None)
+
+
+def one_wins(seen: Seen, facts: Facts) -> Finding | None:
+    """Two that exclude each other: never both, never neither, and the row is the winner's."""
+    if any(outcome.how != "returned" for outcome in seen.end.outcomes):
+        return None  # see `no_error`
+    first, second = (outcome.value for outcome in seen.end.outcomes)
+    won = [value for value in (first, second) if _through(value)]
+    stored, both = seen.end.tasks["t1"], f"{first['call']} {_said(first)}; {second['call']} {_said(second)}"
+    if seen.case == "heartbeat_and_completion":
+        fine = _through(second) and stored["state"] == "completed"
+        return None if fine else Finding(f"{both}; the task is {stored['state']}", "a heartbeat spoils the completion")
+    if len(won) == 2:
+        return Finding(f"both went through: {both}", LOOKS)
+    if not won:
+        return Finding(f"neither went through: {both}", "two that meet spoil each other's work")
+    return _not_the_winners(won[0], stored, both)
+
+
+def _not_the_winners(won: Told, stored: Row, both: str) -> Finding | None:
+    state = "completed" if won["call"] == "complete" else "running"
+    attempt = 4 if won["call"] == "claim" else 3
+    if (stored["state"], stored["attempt"]) == (state, attempt):
+        return None
+    return Finding(f"{both}; the task is {stored['state']}, attempt {stored['attempt']}", LOOKS)
+
+
+def comes_back(seen: Seen, facts: Facts) -> Finding | None:
+    last, row = seen.end.last, seen.end.tasks["t1"]
+    if seen.kind != "end" or (last.how == "returned" and last.value == "nobody"):
+        return None
+    if last.how == "raised":
+        return Finding(f"after a crash the next worker {last}", "a crash leaves what the next worker stumbles over")
+    if (row["state"], row["result"]) != ("completed", "v1"):
+        return Finding(
+            f"a worker died, the next one came when the lease was over: the task is {row['state']}", NEVER_BACK
+        )
+    return None
+
+
+def whole(seen: Seen, facts: Facts) -> Finding | None:
+    row = seen.end.tasks["t1"]
+    if row["state"] == "running" and not (row["lease_expires_at"] and row["worker_id"] and row["attempt"]):
+        return Finding("a crash left the task running without a lease", "the lease is stored in a second transaction")
+    if row["state"] == "completed" and row["result"] != "v1":
+        return Finding(
+            "a crash left the task completed without its result", "the result is stored in a second transaction"
+        )
+    if row["state"] == "pending" and changed(facts["rows"]["t1"], row):
+        return Finding("a crash left the task pending with half of a claim", "takes a row in more than one transaction")
+    return None

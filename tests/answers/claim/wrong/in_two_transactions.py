@@ -1,0 +1,29 @@
+# wrong: running first, the worker in a second transaction
+# diagnosed: in more than one transaction
+from sqlalchemy import select, update
+
+from labkit.tables import task_from_row, tasks
+
+
+def claim(engine, worker_id, now):
+    best = (
+        select(tasks.c.id)
+        .where(tasks.c.state == "pending", tasks.c.available_at <= now)
+        .order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    taken = (
+        update(tasks)
+        .where(tasks.c.id == best.scalar_subquery())
+        .values(state="running", attempt=tasks.c.attempt + 1, updated_at=now)
+        .returning(*tasks.c)
+    )
+    with engine.begin() as connection:
+        row = connection.execute(taken).one_or_none()
+    if row is None:
+        return None
+    mine = update(tasks).where(tasks.c.id == row.id).values(worker_id=worker_id).returning(*tasks.c)
+    with engine.begin() as connection:
+        row = connection.execute(mine).one()
+    return task_from_row(row)

@@ -1,0 +1,24 @@
+# wrong: IN (SELECT ... LIMIT 1) takes several rows under another plan
+# diagnosed: IN (SELECT ... LIMIT 1)
+from sqlalchemy import select, update
+
+from labkit.tables import task_from_row, tasks
+
+
+def claim(engine, worker_id, now):
+    best = (
+        select(tasks.c.id)
+        .where(tasks.c.state == "pending", tasks.c.available_at <= now)
+        .order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    taken = (
+        update(tasks)
+        .where(tasks.c.id.in_(best))
+        .values(state="running", worker_id=worker_id, attempt=tasks.c.attempt + 1, updated_at=now)
+        .returning(*tasks.c)
+    )
+    with engine.begin() as connection:
+        row = connection.execute(taken).first()
+    return None if row is None else task_from_row(row)

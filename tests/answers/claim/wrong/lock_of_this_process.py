@@ -1,0 +1,30 @@
+# wrong: a lock in memory: another process knows nothing of it
+# diagnosed: looks first and takes later
+from threading import Lock
+
+from sqlalchemy import select, update
+
+from labkit.tables import task_from_row, tasks
+
+LOCK = Lock()
+
+
+def claim(engine, worker_id, now):
+    best = (
+        select(tasks.c.id)
+        .where(tasks.c.state == "pending", tasks.c.available_at <= now)
+        .order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+        .limit(1)
+    )
+    with LOCK, engine.connect() as connection:
+        chosen = connection.scalar(best)
+    if chosen is None:
+        return None
+    taken = (
+        update(tasks)
+        .where(tasks.c.id == chosen)
+        .values(state="running", worker_id=worker_id, attempt=tasks.c.attempt + 1, updated_at=now)
+    )
+    with engine.begin() as connection:
+        connection.execute(taken)
+        return task_from_row(connection.execute(select(tasks).where(tasks.c.id == chosen)).one())
