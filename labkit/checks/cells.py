@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import stat
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,25 +22,36 @@ from labkit.errors import UsageError
 
 MOST_BYTES = 1_000_000
 OWN_CELL = "# the answer's own cell"  # stands between what other cells gave and the answer
+MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?{1,2}|[\w\s,.]+=\s*[%!].*)$")
 ANCHOR = re.compile(r"^\s*#\s*labkit:\s*([A-Za-z0-9_-]+)\s*$")
 
 
 def read(path: str, exercise: str) -> str:
     """The answer's source from a .py file or a notebook. Raises `UsageError`."""
     file = Path(path)
+    notebook = file.suffix.lower() == ".ipynb"
     try:
-        data = file.read_bytes()
+        data = _bytes(file, MOST_BYTES * (20 if notebook else 1))
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MOST_BYTES * (20 if file.suffix == ".ipynb" else 1):
-        raise UsageError(f"{path} is too large for an answer")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not text in UTF-8") from None
-    return from_notebook(text, exercise, path) if file.suffix == ".ipynb" else text
+    return from_notebook(text, exercise, path) if notebook else text
+
+
+def _bytes(file: Path, most: int) -> bytes:
+    kind = file.stat()
+    if stat.S_ISDIR(kind.st_mode):
+        raise UsageError(f"{file} is a folder, not a file")
+    if not stat.S_ISREG(kind.st_mode):  # a pipe would be waited for, a device never ends
+        raise UsageError(f"{file} is no ordinary file")
+    if kind.st_size > most:
+        raise UsageError(f"{file} is too large for an answer")
+    return file.read_bytes()
 
 
 def from_notebook(text: str, exercise: str, path: str) -> str:
@@ -68,10 +80,11 @@ def anchor_of(source: str) -> str | None:
 
 def with_what_it_uses(answer: str, earlier: Sequence[str]) -> str:
     """The answer, and in front of it the statements of earlier cells that define a name it uses, directly or through another one."""
+    answer = without_magics(answer)
     tree, own = parse(answer), anchor_of(answer)
     if tree is None:
         return answer
-    cells = [cell for cell in earlier if own is None or anchor_of(cell) != own]
+    cells = [without_magics(cell) for cell in earlier if own is None or anchor_of(cell) != own]
     statements = [node for cell in cells for node in _statements(parse(cell))]
     needed, chosen = _used(tree) | {"*"}, set[int]()
     while True:
@@ -85,6 +98,13 @@ def with_what_it_uses(answer: str, earlier: Sequence[str]) -> str:
     except RecursionError:
         raise UsageError("a cell that the answer uses is nested too deeply") from None
     return _future_first(tree, front, answer) if front else answer
+
+
+def without_magics(cell: str) -> str:
+    """The Python of a cell, line for line: what only a notebook understands (%magic, !command, name?) is `pass` here."""
+    if parse(cell) is not None:
+        return cell  # subtle: there a line may begin with % and be Python
+    return "\n".join(MAGIC.sub(r"\1pass", line) for line in cell.split("\n"))
 
 
 def _future_first(tree: ast.Module, front: Sequence[str], answer: str) -> str:
@@ -124,7 +144,7 @@ def _statements(tree: ast.Module | None) -> Iterator[ast.stmt]:
             node.names = [alias for alias in node.names if alias.name in NAMES or alias.name == "*"]
             if not node.names:
                 continue
-        if not isinstance(node, ast.Expr):
+        if not isinstance(node, ast.Expr) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
             yield node
 
 
@@ -141,6 +161,8 @@ def _defined(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         return {name for target in targets for name in _used(target)}
+    if isinstance(statement, ast.Expr):
+        return {part.target.id for part in ast.walk(statement) if isinstance(part, ast.NamedExpr)}
     inside = list(ast.iter_child_nodes(statement))
     deeper = [child for node in inside if isinstance(node, (ast.ExceptHandler, ast.match_case)) for child in node.body]
     return {name for node in [*inside, *deeper] if isinstance(node, ast.stmt) for name in _defined(node)}

@@ -1,12 +1,13 @@
 """Where an answer stands, and what of the learner's other cells belongs to it."""
 
 import json
+import os
 
 import pytest
 
 from labkit.checks import registry
 from labkit.checks.answer import NotAttempted, load, look
-from labkit.checks.cells import anchor_of, from_notebook, read, with_what_it_uses
+from labkit.checks.cells import anchor_of, from_notebook, read, with_what_it_uses, without_magics
 from labkit.checks.exercise import Exercise
 from labkit.errors import UsageError
 
@@ -133,17 +134,38 @@ def test_read_files(tmp_path):
         ("large.py", b"#" * 1_000_001, "is too large"),
         ("noise.ipynb", bytes(range(256)), "is not text in UTF-8"),
         ("deep.ipynb", b"[" * 200_000, "is not a notebook"),
-        ("", None, "cannot be read"),
+        ("", None, "is a folder"),
+        ("/dev/zero", None, "no ordinary file"),
         ("a\0b.py", None, "cannot be read"),
     ],
 )
 def test_unreadable_file(tmp_path, name, data, why):
     """What cannot be read is named with the reason, in one line."""
-    path = f"{tmp_path}/{name}"
+    path = name if name.startswith("/") else f"{tmp_path}/{name}"
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(UsageError, match=why):
         read(path, "warmup")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    """A named pipe that nobody writes to is refused at once."""
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(UsageError, match="no ordinary file"):
+        read(str(tmp_path / "pipe.py"), "warmup")
+
+
+def test_what_only_a_notebook_understands():
+    """A %magic, a !command or a name? leaves the rest of its cell alone, in the answer's own cell too."""
+    earlier = "%matplotlib inline\nfiles = !ls\ndef glue(a, b):\n    %time\n    return a + b\nglue?"
+    assert "t1route" == keys(from_notebook(notebook(earlier, ANSWER + "\n!date\n"), "warmup", "a.ipynb"))
+    assert "a = 7 \\\n% 4" == without_magics("a = 7 \\\n% 4")
+
+
+def test_a_name_bound_in_an_expression():
+    """A cell that is `(n := 2)` defines n."""
+    assert "n := 2" in with_what_it_uses("def f():\n    return n", ["(n := 2)", "print(n)"])
 
 
 CLASS = Exercise("c", "t", 11, "C", 1, 1, 1, {"Manager": ("store", "*age")}, (), (), ())
