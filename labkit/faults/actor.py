@@ -86,7 +86,7 @@ class Actor(LockWait):
         self.stage.unlock()
 
     def inside(self, backend: int, act: Callable[[], Any]) -> Any:
-        if self.stage.server is None or self.stage.crowd < 2:
+        if self.stage.server is None:
             return act()
         self.stage.go_to_server(self, backend)
         try:

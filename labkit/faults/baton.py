@@ -21,6 +21,7 @@ from labkit.faults.fault import Crash
 __all__ = ["Actor", "Baton", "Choose", "Server"]
 
 LOOK_AGAIN = 0.001  # real seconds until we ask the server whether a statement that is not back waits for a lock
+LOOK_AT_ONE = 0.05  # the same while nobody else is there: it can only wait for itself, and hardly anybody does
 
 
 Choose = Callable[[Sequence[Actor], Actor | None], Actor]
@@ -120,7 +121,8 @@ class Baton:
         stuck = [a for a in self.actors if a.state == BLOCKED]
         if not stuck or self.server is None:
             return False
-        self.deadlock = " and ".join(f"p{a.number}" for a in stuck) + " wait for each other"
+        names = " and ".join(f"p{a.number}" for a in stuck)
+        self.deadlock = f"{names} wait for each other" if len(stuck) > 1 else f"{names} waits for what it holds itself"
         self._give_up(stuck[-1])
         return True
 
@@ -128,7 +130,7 @@ class Baton:
 
     def _watch_server(self) -> None:
         """Take the baton from an actor that is stuck inside the server, and pass it on for it, until all is over."""
-        while not self._over.acquire(timeout=LOOK_AGAIN):
+        while not self._over.acquire(timeout=LOOK_AGAIN if self.crowd > 1 else LOOK_AT_ONE):
             actor = self.current
             if actor is not None and actor.state == READY and self._is_blocked(actor, asked := actor.asked):
                 with self._mutex:

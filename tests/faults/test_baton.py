@@ -146,6 +146,23 @@ def test_a_deadlock_on_postgresql_is_told_with_both_names() -> None:
 
 
 @pytest.mark.postgres
+@pytest.mark.parametrize("others", [0, 1])
+def test_who_waits_for_what_it_holds_itself_is_told(others: int) -> None:
+    """Two connections of one process: the server sees no deadlock and would wait for ever."""
+
+    def alone(process: Process) -> None:
+        with process.engine.begin() as one, process.engine.begin() as two:
+            for connection in (one, two):
+                connection.execute(text(update("a")))
+
+    with open_world("postgres") as world:
+        bodies = (alone, *[lambda process: None] * others)
+        over, _ = Runner(Scenario("alone", bodies, setup=two_rows), world).run(Schedule())
+    assert over.deadlock == "p1 waits for what it holds itself"
+    assert over.outcomes[0].error["type"] == "OperationalError"
+
+
+@pytest.mark.postgres
 def test_a_process_that_dies_lets_the_waiter_go() -> None:
     """The lock of a dead process is gone, so whoever waited for it goes on."""
     with open_world("postgres") as world:
