@@ -36,6 +36,7 @@ soak: .venv/dev.stamp
 # which an answer may import, since a check does not wait for it; and without the grammars of rfc3987-syntax, which only check addresses
 # in letters of all countries, whatever loads a notebook's format starts two seconds sooner.
 .venv/%.stamp: pyproject.toml setup.py
+	@echo "installing into .venv (about a minute) ..."
 	$(PYTHON) -m venv .venv
 	@-$(BIN)/python -m pip install --quiet --no-compile --upgrade pip
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$*]'

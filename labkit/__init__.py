@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _ERRORS = [
     "LabkitError", "TransientError", "TerminalError", "CallTimeout", "UsageError", "RetriesExhausted", "DeadlineExceeded",
-    "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull",
+    "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull", "StoreFull",
     "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "BudgetTooSmall",
     "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
 ]

@@ -1,7 +1,7 @@
-"""The command line: every command ends in 0 (fine), 1 (the checked thing is wrong) or 2 (unusable input, said in one line).
+"""The command line: every command ends in 0 (fine), 1 (the checked thing is wrong) or 2 (no answer to what was asked, said in one line).
 
-Never a traceback for what a person typed, and no command imports more than its own part. Ctrl-C ends with 130, a reader that closed the pipe
-with 141, both without a word.
+Never a traceback for what a person typed, and no command imports more than its own part. A line that begins with `labkit:` says what cannot be used, one
+with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130, a reader that closed the pipe with 141, both without a word.
 
 Not handled here: what the commands do. Each function below hands its arguments to the module that knows.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,28 +18,59 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import labkit
-from labkit.errors import LabkitError, UsageError
+from labkit.errors import LabkitError, StoreBusy, UsageError
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
+ENGINES = (
+    "how to look: sweep (as without this option) tries every crash point, search draws schedules instead, kill tries every crash point with real "
+    "processes; interleave (as without it) tries the orders of several callers. Refused where the exercise has nothing of the kind"
+)
 
 Command = Callable[[argparse.Namespace], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line and ends with 2; no option may be shortened, since scripts outlive shortcuts."""
+    """Says what is wrong in one line and ends with 2; options may stand anywhere, and none may be shortened, since scripts outlive shortcuts."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=partial(argparse.HelpFormatter, max_help_position=30))
+        self._mixed = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Options and the rest in any order. subtle: the intermixed form calls this method again, and a parser of commands cannot use it."""
+        if self._mixed or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._mixed = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixed = False
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{' '.join(message.split())} (see {self.prog} --help)")
 
 
 def count(text: str) -> int:
-    """A whole number that is not negative."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    """A whole number that is not negative and has no more than nine digits."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    if text.startswith("-"):
+        raise argparse.ArgumentTypeError(f"{_short(text)} is negative")
+    if len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{_short(text)} is too large")
     return int(text)
+
+
+def port(text: str) -> int:
+    """A number that a server can listen at."""
+    number = count(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port: there are 1 to 65535")
+    return number
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:27]}..."
 
 
 def counts(text: str) -> list[int]:
@@ -106,10 +138,9 @@ def reset(arguments: argparse.Namespace) -> int:
 
 
 def progress(arguments: argparse.Namespace) -> int:
-    from labkit import workfolder
+    from labkit.checks import command
 
-    print(workfolder.progress())
-    return 0
+    return command.progress()
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -158,7 +189,7 @@ def _add_learning(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub = add("lab", lab, "Fill a work folder and open JupyterLab on the first notebook.", "labkit lab work")
     sub.add_argument("dir", type=folder, nargs="?", default=Path("work"), metavar="DIR", help="default: work")
     sub.add_argument("--no-browser", action="store_true", help="start the server only and print its address")
-    sub.add_argument("--port", type=count, default=8888, help="default: 8888, or the next free one")
+    sub.add_argument("--port", type=port, default=8888, help="default: 8888, or the next free one")
     sub = add("reset", reset, "Bring one notebook back; your version is kept beside it.", "labkit reset retry")
     sub.add_argument("id", metavar="ID", help="an exercise, or a notebook's name")
     add("progress", progress, "Show which exercises you have passed.", "labkit progress")
@@ -175,10 +206,10 @@ def _add_checking(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("id", metavar="ID", help="an exercise of `labkit exercises`")
     sub.add_argument("file", type=folder, nargs="?", metavar="FILE", help="default: the notebook in the work folder")
     sub.add_argument("--json", action="store_true", help="as one JSON object")
-    sub.add_argument("--engine", choices=("sweep", "interleave", "search", "kill"), help="only this way of looking")
+    sub.add_argument("--engine", choices=("sweep", "interleave", "search", "kill"), help=ENGINES)
     sub.add_argument("--database", choices=("sqlite", "postgres"), help="only this database")
-    sub = add("replay", replay, "Run one failure again.", "labkit replay 'saga/sqlite:p1@7.after+crash' answer.py")
-    sub.add_argument("token", metavar="TOKEN", help="as a check printed it")
+    sub = add("replay", replay, "Run one failure again.", "labkit replay 'retry.third_time/memory:p1@cloud1.after+crash' answer.py")
+    sub.add_argument("token", metavar="TOKEN", help="as a check printed it; a lesson's token is replayed in its notebook")
     sub.add_argument("file", type=folder, nargs="?", metavar="FILE", help="default: the notebook in the work folder")
     sub = add("hint", hint, "Show a hint: 1 is a nudge, 3 is nearly there.", "labkit hint retry 2")
     sub.add_argument("id", metavar="ID", help="an exercise of `labkit exercises`")
@@ -212,9 +243,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "labkit").partition(".")[0] == "labkit":
             raise
-        return _complain(f"{error.name} is not installed here; in the checkout: python -m pip install '.[all]'")
-    except (LabkitError, OSError) as error:
-        return _complain(str(error))
+        return _complain(f"labkit: {error.name} is not installed here; in the checkout: python -m pip install '.[all]'")
+    except (UsageError, StoreBusy) as error:
+        return _complain(f"labkit: {error}")
+    except LabkitError as error:  # subtle: before OSError, since a timeout of ours is both
+        return _complain(f"labkit failed: {type(error).__name__}: {error} (what you typed is not to blame)")
+    except OSError as error:
+        return _complain(f"labkit: {f'{error.filename}: {error.strerror}' if error.filename else error}")
 
 
 def _let_go_of_stdout() -> None:
@@ -224,5 +259,5 @@ def _let_go_of_stdout() -> None:
 
 def _complain(message: str) -> int:
     """Say it in one line on stderr; 2 is the exit code."""
-    print(f"labkit: {' '.join(message.split())}", file=sys.stderr)
+    print(" ".join(message.split()), file=sys.stderr)
     return 2

@@ -13,13 +13,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
-from labkit.clock import Clock
+from labkit.clock import Clock, SystemClock
 from labkit.errors import TerminalError
+from labkit.files import DiskFiles
 
+LOCK_SECONDS = 30.0  # nobody holds a ledger for longer than one line takes
 Act = Callable[[], str]
 Hook = Callable[[str, "str | None", Act], str]  # (what is called, its key, the act) -> its answer
 
@@ -41,7 +45,10 @@ class Effect:
 
 
 class Ledger(Protocol):
-    """Where effects are kept: they are only ever appended."""
+    """Where effects are kept: they are only ever appended. Whoever looks and then appends does both inside `alone`."""
+
+    def alone(self) -> AbstractContextManager[object]:
+        """While this lasts nobody else is inside it, in any thread or process that uses the ledger."""
 
     def entries(self) -> Sequence[Effect]: ...
 
@@ -53,6 +60,10 @@ class MemoryLedger:
 
     def __init__(self, entries: Sequence[Effect] = ()) -> None:
         self._entries = list(entries)
+        self._lock = Lock()
+
+    def alone(self) -> AbstractContextManager[object]:
+        return self._lock
 
     def entries(self) -> Sequence[Effect]:
         return self._entries
@@ -71,10 +82,16 @@ class FileLedger:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def alone(self) -> AbstractContextManager[object]:
+        """A lock file beside the ledger, `path.lock`; it dies with its holder."""
+        lock = self.path.with_name(self.path.name + ".lock")
+        return DiskFiles().lock(lock, SystemClock(), LOCK_SECONDS)
+
     def entries(self) -> Sequence[Effect]:
         if not self.path.exists():
             return []
-        return [Effect(**json.loads(line)) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        lines = self.path.read_text(encoding="utf-8").split("\n")
+        return [Effect(**json.loads(line)) for line in lines if line]
 
     def append(self, effect: Effect) -> None:
         line = json.dumps(asdict(effect)) + "\n"
@@ -189,6 +206,10 @@ class Cloud:
 
     def perform(self, name: str, target: str, key: str | None) -> str:
         """Carry a call out now, without the way through the network: what the far side does when a request arrives."""
+        with self._ledger.alone():
+            return self._perform(name, target, key)
+
+    def _perform(self, name: str, target: str, key: str | None) -> str:
         for old in self.effects():
             if key is not None and old.key == key:
                 if (old.name, old.target) != (name, target):

@@ -1,7 +1,8 @@
 """Engines on which a transaction is a transaction and a time compares rightly, on SQLite and on PostgreSQL alike.
 
 `begin()` sends a real BEGIN on SQLite (the driver alone would let two readers both decide and both write), a commit
-is on disk before it returns, and a writer that meets another writer waits up to five seconds. Whoever reads first and
+is on disk before it returns, and a writer that meets another writer waits up to five seconds, unless a PostgreSQL URL
+or `options` say `-c lock_timeout=...`. Whoever reads first and
 writes later uses `write_transaction`, which takes SQLite's write lock at once. Times are aware UTC: `timestamptz` on
 PostgreSQL, on SQLite text of one form that sorts in time order. The database's own time is always asked for through
 `db_now()`.
@@ -122,7 +123,8 @@ def open_engine(url: str | URL, **options: Any) -> Engine:
     given = settings.get("options", where.query.get("options", ""))
     # what is prepared is planned once, not once for each set of values; and a plan that was made for an empty table must not read
     # all of a full one: our statements find their rows by a key
-    settings["options"] = f"-c plan_cache_mode=force_generic_plan -c enable_seqscan=off {given} -c timezone=UTC"
+    waits = f"-c lock_timeout={BUSY_SECONDS * 1000:.0f}"  # PostgreSQL itself would wait for ever
+    settings["options"] = f"-c plan_cache_mode=force_generic_plan -c enable_seqscan=off {waits} {given} -c timezone=UTC"
     return create_engine(where, connect_args=settings, **options)
 
 

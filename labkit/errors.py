@@ -49,6 +49,10 @@ class TerminalError(LabkitError):
 class UsageError(LabkitError):
     """The input cannot be used; the message says what to do."""
 
+    def _render_traceback_(self) -> list[str]:
+        """A notebook shows this line alone: what to mend stands in the cell, not on the way through labkit."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class PostgresUnavailable(UsageError):
     """There is no PostgreSQL to be had here; the message says why and what to do."""
@@ -86,6 +90,10 @@ class UnstorableValue(LabkitError):
 
 class StoreBusy(TransientError):
     """The store was locked for longer than we wait; nothing was written."""
+
+
+class StoreFull(TransientError):
+    """There is no room on the disk; nothing was written."""
 
 
 class StoreCorrupt(LabkitError):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from labkit.errors import TaskNotFound, UnstorableValue
-from labkit.store.contract import StateStore, storable_text
+from labkit.store.contract import StateStore, error_text
 from labkit.task import FINAL, Task, TaskState
 
 Work = Callable[[str, str], str]  # (user_input, idempotency_key) -> result
@@ -59,5 +59,4 @@ def _run(store: StateStore, task: Task, work: Work) -> Task:
 
 
 def _fail(store: StateStore, running: Task, error: Exception) -> None:
-    text = storable_text(str(error) or repr(error))
-    store.save(replace(running, state=TaskState.FAILED, error=text))
+    store.save(replace(running, state=TaskState.FAILED, error=error_text(error)))

@@ -6,7 +6,7 @@ process, so a killed process leaves exactly what its finished calls wrote. `lock
 processes, and dies with its holder.
 
 Not handled here: what the bytes mean and whether they are whole (see `store.json_file`); file systems without locks
-(some network ones).
+(some network ones); turns at the lock: who takes it again at once, again and again, can keep the others out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Protocol
 from labkit.clock import Clock
 from labkit.errors import StoreBusy
 
-FIRST_LOCK_POLL, LAST_LOCK_POLL = 0.01, 0.5  # seconds between two tries, doubled from the first to the last
+FIRST_LOCK_POLL, LAST_LOCK_POLL = 0.01, 0.05  # seconds between two tries, doubled from the first to the last
+# subtle: a long last pause would starve those who wait longest, since they look least often
 
 
 class Files(Protocol):

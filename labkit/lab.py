@@ -14,13 +14,14 @@ from typing import Any
 
 from labkit.checks import registry, words
 from labkit.checks.attempt import attempt
-from labkit.checks.cells import anchor_of, with_what_it_uses
+from labkit.checks.cells import anchor_of, redefined, with_what_it_uses
 from labkit.checks.host import kind_of
 from labkit.checks.judge import CheckReport
 from labkit.checks.page import note, page
 from labkit.checks.run import run_replay
 from labkit.errors import UsageError
 from labkit.faults.picture import svg, text
+from labkit.faults.runner import UNREACHED
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 
@@ -78,11 +79,11 @@ class Hint:
 
 def check(exercise: str, answer: str | None = None) -> Checked:
     """Prove the answer to an exercise against every crash point; `answer` is its source where it stands in no notebook cell."""
-    report = attempt(exercise, lambda: answer or source_of(exercise))
+    report = attempt(exercise, lambda: _source(exercise, answer))
     first = report.first_broken
     if first is None or not first.token:
         return Checked(report)
-    return Checked(report, _trace(first.token, answer or source_of(exercise)))
+    return Checked(report, _trace(first.token, _source(exercise, answer)))
 
 
 def show(exercise: str, answer: str | None = None) -> Shown:
@@ -92,7 +93,7 @@ def show(exercise: str, answer: str | None = None) -> Shown:
         f"{exercise}.{case}/{kind_of(asked.case(case), 'sqlite')}:{schedule}" for case, schedule in asked.to_show()
     ]
     try:
-        source = answer or source_of(exercise)
+        source = _source(exercise, answer)
         return Shown([run_replay(token, source, judged=False) for token in tokens])
     except UsageError as error:
         return Shown(why=f"nothing to draw: {error}")
@@ -105,13 +106,25 @@ def hint(exercise: str, level: int = 1) -> Hint:
 
 
 def source_of(exercise: str) -> str:
-    """The learner's answer in this notebook. Raises `UsageError` when no cell with the anchor was run."""
-    registry.find(exercise)
-    cells = list(_CELLS_RUN)
+    """The learner's answer in this notebook. Raises `UsageError` when no cell with the anchor was run, or one without it has redefined the answer."""
+    asked, cells = registry.find(exercise), list(_CELLS_RUN)
     marked = [index for index, cell in enumerate(cells) if anchor_of(cell) == exercise]
     if not marked:
         raise UsageError(f"run the cell that begins with `# labkit: {exercise}` first")
+    name = redefined(asked.signatures, cells[marked[-1] + 1 :])
+    if name:
+        raise UsageError(
+            f"a later cell defines {name} again, without `# labkit: {exercise}` as its first line: put that line there and run it, "
+            "or run the answer's cell once more"
+        )
     return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]])
+
+
+def _source(exercise: str, answer: str | None) -> str:
+    """The answer that was given, else the one in this notebook."""
+    if not isinstance(answer, str | None):
+        raise UsageError("the answer is given as its source, a text; without one the notebook's own cell is taken")
+    return source_of(exercise) if answer is None else answer
 
 
 def _listen() -> list[str]:
@@ -133,10 +146,14 @@ _CELLS_RUN = _listen()
 
 
 def _title(trace: Trace) -> str:
-    """What happens in a run, for whoever does not read tokens yet."""
+    """What happens in a run, for whoever does not read tokens yet; a fault that never struck is not claimed."""
     token = Token.parse(trace.token)
-    faults = [f"{i.fault} {i.side} {i.boundary or 'any'} call {i.number}" for i in token.schedule.injections]
-    return f"{token.scenario.partition('.')[2].replace('_', ' ')}: {', '.join(faults) or 'nothing goes wrong'}"
+    never = {line.text for line in trace.lines if line.label == UNREACHED}
+    faults = [
+        f"{i.fault} {i.side} {i.boundary or 'any'} call {i.number}{' (never made)' if str(i) in never else ''}"
+        for i in token.schedule.injections
+    ]
+    return f"{token.scenario.partition('.')[2].replace('_', ' ')}: {', '.join(faults) or 'no fault'}"
 
 
 def _trace(token: str, source: str) -> Trace | None:

@@ -29,6 +29,12 @@ def folder(kind: Kind) -> Path:
     raise UsageError(f"the {kind} are not here: install labkit from its checkout or from a wheel built there")
 
 
+def holds(path: Path) -> bool:
+    """Whether a path is where the originals are: the folder around them, or anything in one of theirs."""
+    there, tops = path.resolve(), [folder(kind).resolve() for kind in KINDS]
+    return any(top == there or top in there.parents or top.parent == there for top in tops)
+
+
 def files(kind: Kind) -> list[Path]:
     """Every file of one kind, as paths below `folder(kind)`, sorted."""
     top = folder(kind)

@@ -3,10 +3,11 @@
 One server per user comes from a wheel and is shared by all jobs of that user; where `LABKIT_DATABASE_URL` names a
 server, that one is used and nothing is started. A database is dropped when its check ends. One whose process was
 killed is an orphan: every database is held by an advisory lock of its process, and what nobody holds is dropped when
-the next process starts.
+the next process starts. Such a lock is known in one database only, so all take theirs in `postgres`, whatever the URL
+names.
 
 Not handled here: a server that many users share with one role and no right to create databases: `PostgresUnavailable`
-says so.
+says so. And a server on which some jobs may enter `postgres` and others may not: these do not see each other's locks.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 ENVIRONMENT = "LABKIT_DATABASE_URL"
 START_SECONDS = 60.0  # the first start of all makes the data folder
 _PREFIX = "labkit_check_"
+_MEETING_PLACE = "postgres"  # every server has this database
 _new_name = random_ids()
 _guard = RLock()
 # subtle: by process, since a forked child must neither use nor close the parent's connection
 _keepers: dict[tuple[int, str], psycopg.Connection[Any]] = {}
 _embedded: dict[int, URL] = {}
+_held: dict[tuple[int, str], set[str]] = {}  # the databases of this process that are not dropped yet
 
 
 def server_url() -> URL:
@@ -60,14 +63,17 @@ class FreshDatabase:
         self.url = self.server.set(database=self.name).render_as_string(hide_password=False)
         with _guard:
             keeper = _keeper(self.server)
-            keeper.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (self.name,))
+            _lock(keeper, self.name)
+            _held.setdefault(_place(self.server), set()).add(self.name)
             # crash here: at worst an orphan is left, which the next process to start drops
             keeper.execute(f'CREATE DATABASE "{self.name}" TEMPLATE template0'.encode())
 
     def drop(self) -> None:
         """Drop it, whoever is still connected. Twice is fine, and so is a server that is gone."""
         with _guard, suppress(PostgresUnavailable):
-            _drop(_keeper(self.server), self.name)
+            keeper = _keeper(self.server)
+            _held.get(_place(self.server), set()).discard(self.name)
+            _drop(keeper, self.name)
 
     def __enter__(self) -> FreshDatabase:
         return self
@@ -99,11 +105,21 @@ def _named_server(named: str) -> URL:
 
 def _keeper(server: URL) -> psycopg.Connection[Any]:
     """This process's own connection to the server: while it lives, so do the locks on this process's databases."""
-    place = (os.getpid(), str(server))
+    place = _place(server)
     if place not in _keepers or _keepers[place].closed:
-        _keepers[place] = _connect(server)
-        _drop_orphans(_keepers[place])
+        keeper = _keepers[place] = _connect(server)
+        for name in _held.get(place, ()):
+            _lock(keeper, name)  # subtle: the locks went with the old connection, and an orphan is what nobody holds
+        _drop_orphans(keeper, _held.get(place, set()))
     return _keepers[place]
+
+
+def _place(server: URL) -> tuple[int, str]:
+    return os.getpid(), server.render_as_string()
+
+
+def _lock(keeper: psycopg.Connection[Any], name: str) -> None:
+    keeper.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (name,))
 
 
 def _connect(server: URL) -> psycopg.Connection[Any]:
@@ -112,8 +128,7 @@ def _connect(server: URL) -> psycopg.Connection[Any]:
     except ImportError as error:
         raise PostgresUnavailable("PostgreSQL needs the driver: install psycopg[binary]") from error
     try:
-        plain = server.set(drivername="postgresql").render_as_string(hide_password=False)
-        keeper = psycopg.connect(plain, autocommit=True, connect_timeout=10)
+        keeper = _enter(server)
         may = keeper.execute("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
     except psycopg.Error as error:
         raise PostgresUnavailable(f"no connection to {server.render_as_string()}: {error}") from error
@@ -122,11 +137,26 @@ def _connect(server: URL) -> psycopg.Connection[Any]:
     return keeper
 
 
-def _drop_orphans(keeper: psycopg.Connection[Any]) -> None:
+def _enter(server: URL) -> psycopg.Connection[Any]:
+    """A connection to the database where all jobs meet; to the one that is named where that is closed to us."""
+    import psycopg
+
+    plain = server.set(drivername="postgresql")
+    meeting = plain.set(database=_MEETING_PLACE)
+    with suppress(psycopg.OperationalError):
+        return psycopg.connect(meeting.render_as_string(hide_password=False), autocommit=True, connect_timeout=10)
+    return psycopg.connect(plain.render_as_string(hide_password=False), autocommit=True, connect_timeout=10)
+
+
+def _drop_orphans(keeper: psycopg.Connection[Any], own: set[str]) -> None:
     listed = keeper.execute(
-        "SELECT datname FROM pg_database WHERE starts_with(datname, %s) AND datdba = current_user::regrole", (_PREFIX,)
+        "SELECT datname FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba "
+        "WHERE starts_with(datname, %s) AND rolname = current_user",
+        (_PREFIX,),
     )
     for (name,) in listed.fetchall():
+        if name in own:  # subtle: one's own lock can be taken twice, and would pass for nobody's
+            continue
         held = keeper.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (name,)).fetchone()
         if held and held[0]:
             _drop(keeper, name)

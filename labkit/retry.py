@@ -15,6 +15,8 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from labkit.clock import Clock
@@ -34,7 +36,7 @@ def is_transient(error: Exception) -> bool:
 
 def doubled(attempt: int, base: float, cap: float | None) -> float:
     """`base * 2**attempt` seconds, `attempt` from 0, at most `cap`: finite for any attempt."""
-    if attempt < 0 or base < 0 or (cap is not None and cap < 0):
+    if not (attempt >= 0 and base >= 0 and (cap is None or cap >= 0)):  # subtle: so that nan is refused too
         raise ValueError(f"attempt, base and cap must not be negative: {attempt}, {base}, {cap}")
     longest = LONGEST_WAIT if cap is None else min(cap, LONGEST_WAIT)
     return min(longest, float(base) * 2.0 ** min(attempt, _LARGEST_EXPONENT))
@@ -48,11 +50,32 @@ def backoff_delay(
     subtle: the floor is added and not maximised, or all that were told the same floor would come back in the same
     instant.
     """
-    return _floor(retry_after) + rng.uniform(0.0, doubled(attempt, base, cap))
+    return seconds_asked(retry_after) + rng.uniform(0.0, doubled(attempt, base, cap))
 
 
-def _floor(retry_after: float | None) -> float:
-    return max(0.0, retry_after) if retry_after is not None and math.isfinite(retry_after) else 0.0
+def seconds_asked(retry_after: object, now: datetime | None = None) -> float:
+    """What the other side asked for, in seconds from 0: a number, a number as text, a timedelta; nonsense is 0.
+
+    An instant, also as the date of HTTP, counts from `now` (aware); without `now` it is 0 too.
+    """
+    try:
+        if now is not None and (at := _instant(retry_after)) is not None:
+            retry_after = at - now
+        seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else float(retry_after)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return min(LONGEST_WAIT, max(0.0, seconds)) if math.isfinite(seconds) else 0.0
+
+
+def _instant(value: object) -> datetime | None:
+    if isinstance(value, str) and value.strip()[:1].isalpha():  # "Fri, 09 Jan 2026 17:00:30 GMT"
+        return parsedate_to_datetime(value)
+    return value if isinstance(value, datetime) else None
+
+
+def _check_attempts(max_attempts: int) -> None:
+    if not isinstance(max_attempts, int) or max_attempts < 1:  # subtle: 1.5 would never be reached
+        raise ValueError(f"max_attempts must be an int of at least 1, not {max_attempts!r}")
 
 
 @dataclass(frozen=True)
@@ -66,14 +89,13 @@ class RetryPolicy:
     retry_on: Callable[[Exception], bool] = is_transient
 
     def __post_init__(self) -> None:
-        if self.max_attempts < 1:
-            raise ValueError(f"max_attempts must be at least 1, not {self.max_attempts}")
+        _check_attempts(self.max_attempts)
         doubled(0, self.base, self.cap)
 
     def delay(self, attempt: int, retry_after: float | None = None) -> float:
         """Seconds to wait after failure number `attempt`, counted from 0."""
         if self.rng is None:
-            return max(_floor(retry_after), doubled(attempt, self.base, self.cap))
+            return max(seconds_asked(retry_after), doubled(attempt, self.base, self.cap))
         cap = LONGEST_WAIT if self.cap is None else self.cap
         return backoff_delay(attempt, base=self.base, cap=cap, rng=self.rng, retry_after=retry_after)
 
@@ -89,7 +111,7 @@ class RetryPolicy:
                 attempt += 1
                 if attempt == self.max_attempts or not self.retry_on(error):
                     raise
-                wait = self.delay(attempt - 1, getattr(error, "retry_after", None))
+                wait = self.delay(attempt - 1, seconds_asked(getattr(error, "retry_after", None), clock.now()))
                 if deadline is not None and wait >= deadline.remaining():
                     raise
                 _log.info("attempt %d failed, the next in %.3g s: %r", attempt, wait, error, extra={"attempt": attempt})
@@ -101,8 +123,7 @@ def execute_with_retry(fn: Callable[[], T], max_attempts: int, clock: Clock) -> 
 
     Every error is tried again but `TerminalError`, which is raised as it is.
     """
-    if max_attempts < 1:
-        raise ValueError(f"max_attempts must be at least 1, not {max_attempts}")
+    _check_attempts(max_attempts)
     attempt = 0
     while True:
         try:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ class Filled:
 
 def fill(folder: Path) -> Filled:
     """Copy what is missing, update what is untouched, keep what was changed."""
-    _refuse_odd(folder)
+    _make(folder)
     memory, done = _recall(folder), Filled(folder)
     for name, source in _originals().items():
         data = source.read_bytes()
@@ -54,57 +53,58 @@ def fill(folder: Path) -> Filled:
             _write(folder / name, data)
             _trust(data)
         # subtle: a kept file's original is remembered too, so a newer one is announced once, not at every start.
-        memory[name] = _trace(data)
+        memory[name] = _digests(data)
     _remember(folder, memory)
     return done
 
 
 def reset(exercise: str, start: Path | None = None) -> str:
     """Bring one notebook back, found by exercise id or by file name; the learner's version stays beside it. Says what it did."""
-    folder = find(start)
-    if folder is None:
-        raise UsageError("there is no work folder here: go into it, or make one with labkit lab")
+    folder = need(start)
     name, source = _named(exercise)
-    target, data = folder / name, source.read_bytes()
+    target, data, memory = folder / name, source.read_bytes(), _recall(folder)
     if target.exists() and target.read_bytes() == data:
         return f"{name} is as it was: nothing to bring back"
-    aside = _put_aside(target)
+    aside = None if _untouched(target, data, memory.get(name)) else _put_aside(target)
     _write(target, data)
     _trust(data)
-    _remember(folder, _recall(folder) | {name: _trace(data)})
+    _remember(folder, memory | {name: _digests(data)})
     return f"{name} is new again" + (f", yours is kept as {aside.relative_to(folder).as_posix()}" if aside else "")
 
 
-def passed(ids: Iterable[str] = (), start: Path | None = None) -> list[str]:
-    """Remember these exercises as passed, and name all that were; outside of a work folder nothing is remembered."""
+def mark_passed(exercise: str, start: Path | None = None) -> None:
+    """Remember that this exercise was passed; outside of a work folder nothing is remembered."""
     folder = find(start)
-    if folder is None:
-        return []
-    marks = folder / MEMORY / "passed"
-    for exercise in ids:
-        if re.fullmatch(r"[A-Za-z0-9_-]+", exercise):
-            marks.mkdir(parents=True, exist_ok=True)
-            (marks / exercise).touch()
-    return sorted(mark.name for mark in marks.iterdir()) if marks.is_dir() else []
+    if folder is not None and re.fullmatch(r"[A-Za-z0-9_-]+", exercise):
+        (folder / MEMORY / "passed").mkdir(parents=True, exist_ok=True)
+        (folder / MEMORY / "passed" / exercise).touch()
 
 
-def progress(start: Path | None = None) -> str:
-    """One line per exercise, in the order of the material, and the sum."""
-    done, names = set(passed(start=start)), exercises()
-    lines = [f"{'passed' if exercise in done else '-':8}{exercise:16}{name}" for exercise, name in names.items()]
-    return "\n".join([*lines, f"{len(done & names.keys())} of {len(names)} exercises passed"])
+def passed_ids(start: Path | None = None) -> set[str]:
+    """The exercises that were passed; none outside of a work folder."""
+    folder = find(start)
+    marks = folder / MEMORY / "passed" if folder else None
+    return {mark.name for mark in marks.iterdir()} if marks and marks.is_dir() else set()
 
 
 def exercises() -> dict[str, str]:
-    """Exercise id -> its notebook below the work folder."""
-    found = {}
+    """Exercise id -> the notebook below the work folder that asks for it: one of its own, or a lesson."""
+    found: dict[str, str] = {}
     for name, source in _originals().items():
-        if name.startswith("exercises/") and name.endswith(".ipynb"):
+        if name.endswith(".ipynb"):
             for cell in json.loads(source.read_bytes())["cells"]:
                 about = cell["metadata"].get("labkit", {})
                 if about.get("role") == "solution":
                     found[about["id"]] = name
     return found
+
+
+def need(start: Path | None = None) -> Path:
+    """The work folder, as `find` finds it; `UsageError` where there is none."""
+    folder = find(start)
+    if folder is None:
+        raise UsageError("there is no work folder here: go into it, or make one with labkit lab")
+    return folder
 
 
 def find(start: Path | None = None) -> Path | None:
@@ -114,11 +114,17 @@ def find(start: Path | None = None) -> Path | None:
     return next((folder for folder in candidates if (folder / MEMORY / "copied.json").is_file()), None)
 
 
-def _refuse_odd(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file, not a folder")
-    if folder.resolve() == material.folder("notebooks").parent:
-        raise UsageError("the work folder must be another one than the one that holds the originals")
+def _make(folder: Path) -> None:
+    """Make the work folder. Raises `UsageError` where none can be."""
+    file = next((path for path in (folder, *folder.parents) if os.path.exists(path) and not os.path.isdir(path)), None)
+    if file is not None:
+        raise UsageError(f"{file} is a file, not a folder")
+    try:
+        if material.holds(folder):
+            raise UsageError(f"{folder} is where the originals are: a work folder must lie elsewhere")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror or error}") from None
 
 
 def _originals() -> dict[str, Path]:
@@ -136,17 +142,24 @@ def _named(exercise: str) -> tuple[str, Path]:
 
 
 def _decide(target: Path, original: bytes, copied: Any) -> str:
-    """What to do with one file, given its original and the trace of the original that was there last time."""
+    """What to do with one file, given its original and the digests of the original that was there last time."""
     if not target.exists():
         return "copied"
-    there, new = _trace(target.read_bytes()), _trace(original)
-    old = copied if isinstance(copied, dict) else {}
-    if there == new or old == new:
+    new = _digests(original)
+    if new in (copied, _digests(target.read_bytes())):
         return "same"
-    return "updated" if there["cells"] == old.get("cells") else "kept"
+    return "updated" if _untouched(target, original, copied) else "kept"
 
 
-def _trace(data: bytes) -> dict[str, str]:
+def _untouched(target: Path, original: bytes, copied: Any) -> bool:
+    """Whether no cell differs from the original, or from the one that was there last time: to run or to save a file is no change."""
+    if not target.exists():
+        return True
+    old = copied if isinstance(copied, dict) else {}
+    return _digests(target.read_bytes())["cells"] in (_digests(original)["cells"], old.get("cells"))
+
+
+def _digests(data: bytes) -> dict[str, str]:
     """The digest of a file, and that of what a person writes in it: a notebook's cells without outputs, counts and metadata."""
     try:
         cells = [[cell["cell_type"], "".join(cell["source"])] for cell in json.loads(data)["cells"]]
@@ -156,10 +169,8 @@ def _trace(data: bytes) -> dict[str, str]:
     return {"file": hashlib.sha256(data).hexdigest(), "cells": hashlib.sha256(written).hexdigest()}
 
 
-def _put_aside(target: Path) -> Path | None:
+def _put_aside(target: Path) -> Path:
     """Rename the learner's version to the first free `NAME.yours-N.ipynb`."""
-    if not target.exists():
-        return None
     number = 1
     while (aside := target.with_name(f"{target.stem}.yours-{number}{target.suffix}")).exists():
         number += 1
@@ -167,7 +178,7 @@ def _put_aside(target: Path) -> Path | None:
 
 
 def _recall(folder: Path) -> dict[str, Any]:
-    """The traces of what was copied; a damaged memory is an empty one, which overwrites nothing."""
+    """The digests of what was copied; a damaged memory is an empty one, which overwrites nothing."""
     try:
         memory = json.loads((folder / MEMORY / "copied.json").read_bytes())
     except (FileNotFoundError, ValueError):

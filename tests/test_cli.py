@@ -1,6 +1,10 @@
 """The command line: exit codes, one line for what cannot be used, and never a traceback."""
 
 import json
+import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 
@@ -8,21 +12,69 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import cli
-from labkit.errors import StoreBusy, UsageError
-from tests.checkout import ROOT, labkit
+from labkit import cli, workfolder
+from labkit.checks import registry, words
+from labkit.checks.judge import HOLDS, NOT_EXERCISED, CheckReport
+from labkit.errors import CallTimeout, StoreBusy, StoreCorrupt, UsageError
+from tests.checkout import ROOT, environment, lab_server, labkit
 
 COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "release"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(command, capsys):
-    """`labkit COMMAND --help` ends with 0 and shows a call that its own parser accepts."""
+def master(answer):
+    """A notebook with one exercise and its answer."""
+    source = f"# labkit: a\n### BEGIN SOLUTION\n{answer}\n### END SOLUTION"
+    about = {"labkit": {"id": "a", "role": "solution", "schema": 1}}
+    cell = {"cell_type": "code", "source": source, "metadata": about, "outputs": [], "execution_count": 1}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def example(command, capsys):
+    """The words of the example in a command's help."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"])
     assert ended.value.code == 0
-    example = " ".join(capsys.readouterr().out.split("example: ")[1].split()).replace("'", "")
-    assert cli.build().parse_args(example.split()[1:]).command == command
+    return shlex.split(capsys.readouterr().out.split("example: ")[1])
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder as a learner has it: a work folder, an answer, handlers of a queue and a master."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    workfolder.fill(tmp_path / "work")
+    shutil.copy(ROOT / "tests/answers/retry/right/plain_loop.py", "answer.py")
+    os.mkdir("shop")
+    (tmp_path / "shop" / "jobs.py").write_text("def handlers(job):\n    return job.task.user_input\n")
+    os.mkdir("solutions")
+    (tmp_path / "solutions" / "a.ipynb").write_text(master("x = 1"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ("lab", "worker")])
+def test_examples_run(command, capsys, desk):
+    """`labkit COMMAND --help` ends with 0, and what it shows as an example runs and ends with 0 too."""
+    name, *arguments = example(command, capsys)
+    assert (name, arguments[0]) == ("labkit", command)
+    assert cli.main(arguments) == 0
+    assert capsys.readouterr().out
+
+
+def test_example_of_the_worker_runs(capsys, desk):
+    """The worker of the example starts, and ends with 0 when it is told to."""
+    command = [sys.executable, "-m", *example("worker", capsys)]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("working: ")
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.slow
+def test_example_of_the_lab_runs(capsys, tmp_path):
+    """The example of `labkit lab` fills its folder and starts a server."""
+    pytest.importorskip("jupyterlab")
+    with lab_server([*example("lab", capsys), "--no-browser"], tmp_path, environment(tmp_path / "home")):
+        assert (tmp_path / "work" / workfolder.FIRST).is_file()
 
 
 def test_help_names_every_command(capsys):
@@ -46,6 +98,15 @@ def test_help_names_every_command(capsys):
         ["check", "retry", "--engine", "steam"],
         ["hint", "retry", "much"],
         ["hint", "retry", "-1"],
+        ["hint", "retry", "0"],
+        ["progress"],
+        ["check", "warmup"],
+        ["check", "warmup", "a.py", "--engine", "kill"],
+        ["check", "retry", "a.py", "--engine", "interleave"],
+        ["replay", "reboot/memory:p1@cloud1.after+crash", "a.py"],
+        ["lab", str(ROOT / "setup.py" / "below")],
+        ["lab", str(ROOT / "notebooks" / "mine")],
+        ["lab", "x" * 300],
         ["demo", "--kill-at", "x\ny"],
         ["demo", "--kill-at", "²"],
         ["lab", "--port", "9" * 5000],
@@ -84,7 +145,10 @@ def test_any_arguments_are_parsed_or_refused(arguments):
         (KeyboardInterrupt(), 130, ""),
         (UsageError("no such\nthing"), 2, "labkit: no such thing\n"),
         (StoreBusy(), 2, "labkit: The store was locked for longer than we wait; nothing was written.\n"),
-        (PermissionError(13, "Permission denied", "x"), 2, "labkit: [Errno 13] Permission denied: 'x'\n"),
+        (PermissionError(13, "Permission denied", "x"), 2, "labkit: x: Permission denied\n"),
+        (OSError("nothing to be had"), 2, "labkit: nothing to be had\n"),
+        (StoreCorrupt("torn"), 2, "labkit failed: StoreCorrupt: torn (what you typed is not to blame)\n"),
+        (CallTimeout("late"), 2, "labkit failed: CallTimeout: late (what you typed is not to blame)\n"),
         (
             ModuleNotFoundError("No module", name="jupyterlab.labapp"),
             2,
@@ -133,22 +197,21 @@ def test_runs_as_a_module():
 
 def test_release_and_back(tmp_path):
     """`labkit release` says what it writes and ends with 0; `--check` ends with 1 as long as something would change."""
-    source = "# labkit: a\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION"
-    about = {"labkit": {"id": "a", "role": "solution", "schema": 1}}
-    cell = {"cell_type": "code", "source": source, "metadata": about, "outputs": [], "execution_count": 1}
     (tmp_path / "solutions").mkdir()
-    (tmp_path / "solutions" / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    (tmp_path / "solutions" / "a.ipynb").write_text(master("x = 1"))
     ends = [labkit("release", "solutions", *more, cwd=tmp_path).returncode for more in (["--check"], [], ["--check"])]
     assert ends == [1, 0, 0]
     assert "x = 1" not in (tmp_path / "exercises" / "a.ipynb").read_text()
 
 
 def test_exercises_as_json():
-    """`labkit exercises --json` prints a list that scripts can read."""
+    """`labkit exercises --json` prints a list of all exercises that scripts can read."""
     run = labkit("exercises", "--json")
     assert (run.returncode, run.stderr) == (0, "")
-    keys = {"id", "title", "chapter", "origin", "minutes", "difficulty", "points"}
-    assert [one["id"] for one in json.loads(run.stdout) if not keys <= one.keys()] == []
+    keys = {"id", "title", "chapter", "origin", "minutes", "difficulty", "points", "passed"}
+    listed = json.loads(run.stdout)
+    assert [one["id"] for one in listed] == list(registry.IDS)
+    assert [one["id"] for one in listed if one.keys() != keys] == []
 
 
 def test_check_of_nonsense():
@@ -156,3 +219,113 @@ def test_check_of_nonsense():
     for arguments in (["check", "no-such", "a.py"], ["check", "retry", "no/such.py"], ["replay", "nonsense"], ["hint", "no-such"]):
         run = labkit(*arguments)
         assert (run.returncode, run.stderr.count("\n")) == (2, 1), (arguments, run.stderr)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "why"),
+    [
+        ("--kill-at", "-1", "-1 is negative"),
+        ("--kill-at", "9" * 23, f"{'9' * 23} is too large"),
+        ("--kill-at", "9" * 5000, f"{'9' * 27}... is too large"),
+        ("--kill-at", "1.5", "'1.5' is not a whole number"),
+        ("--port", "-5", "-5 is negative"),
+        ("--port", "99999", "99999 is no port: there are 1 to 65535"),
+        ("--port", "0", "0 is no port: there are 1 to 65535"),
+    ],
+)
+def test_numbers_that_do_not_fit(option, text, why, capsys):
+    """What is wrong with a number is what the line says."""
+    command = "lab" if option == "--port" else "demo"
+    assert cli.main([command, option, text]) == 2
+    assert capsys.readouterr().err == f"labkit: argument {option}: {why} (see labkit {command} --help)\n"
+
+
+@pytest.mark.parametrize("typed", ["warmup a.py --engine kill --json", "--json warmup --engine kill a.py", "--engine kill --json warmup a.py"])
+def test_options_stand_anywhere(typed):
+    """The file may come before, between and after options."""
+    parsed = cli.build().parse_args(["check", *typed.split()])
+    assert (parsed.id, str(parsed.file), parsed.engine, parsed.json) == ("warmup", "a.py", "kill", True)
+
+
+def test_warmup_in_a_work_folder(desk, capsys):
+    """The warm-up stands in a lesson: check, replay and reset find it there; progress and exercises count alike, in one order."""
+    os.chdir("work")
+    assert cli.main(["check", "warmup"]) == cli.main(["replay", "warmup.keys/memory:none"]) == 0
+    assert cli.main(["reset", "warmup"]) == 0
+    capsys.readouterr()
+    assert cli.main(["progress"]) == 0
+    *lines, total = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["passed" if one == "warmup" else "-", one] for one in registry.IDS]
+    assert total == f"1 of {len(registry.IDS)} exercises passed"
+    assert cli.main(["exercises", "--json"]) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out) if one["passed"]] == ["warmup"]
+
+
+def test_every_exercise_has_its_notebook(desk):
+    """In a work folder each exercise is a stub that can be checked without a file's name."""
+    assert [one for one in registry.IDS if one not in workfolder.exercises()] == []
+
+
+def test_a_deleted_notebook_can_come_back(desk, capsys):
+    """Who deleted a notebook is told how to get it back."""
+    name = workfolder.exercises()["retry"]
+    (desk / "work" / name).unlink()
+    assert cli.main(["check", "retry"]) == 2
+    assert capsys.readouterr().err == f"labkit: {name} is gone from the work folder: labkit reset retry brings it back\n"
+    assert cli.main(["replay", "retry.third_time/memory:none"]) == 2
+    assert cli.main(["reset", "retry"]) == 0
+    assert cli.main(["check", "retry"]) == 1
+
+
+def test_replay_line_of_a_check_runs_as_it_stands(tmp_path, capsys, monkeypatch):
+    """Pasted from the report, also for a file with a blank in its name, the line shows the failure again: 1, as the check."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "tests/answers/retry/wrong/attempts_left_out.py", "my answer.py")
+    assert cli.main(["check", "retry", "my answer.py"]) == 1
+    line = re.search(r"see it again: (.*)", capsys.readouterr().out)[1]
+    assert cli.main(shlex.split(line)[1:]) == 1
+    assert "broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("schedule", "why"),
+    [
+        ("p1@99.after+crash", "crossing not reached"),
+        ("p9@1.after+crash", "crossing not reached"),
+        ("p1@1.after+crash~123", "something else stands there"),
+    ],
+)
+def test_token_that_does_not_fit_the_answer(schedule, why, desk, capsys):
+    """A fault that strikes nothing shows no cure: the first line says so, and the end is 2."""
+    assert cli.main(["replay", f"retry.third_time/memory:{schedule}", "answer.py"]) == 2
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("labkit: not every fault of the token strikes here: p")
+    assert (why in first, second) == (True, f"retry.third_time/memory:{schedule}")
+
+
+def test_token_of_a_check_that_strikes_nothing(capsys):
+    """An answer that calls nothing is broken by a schedule of the exercise's own all the same: 1, as the check said, and the first line tells."""
+    answer = str(ROOT / "tests/answers/retry/wrong/do_nothing.py")
+    assert cli.main(["replay", "retry.kinds/memory:p1@cloud1.after+timeout", answer]) == 1
+    assert capsys.readouterr().out.startswith("labkit: not every fault of the token strikes here: p1@cloud1.after+timeout: ")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "body", "said"),
+    [
+        ("not attempted", "...", "replace the `...`"),
+        ("broken", "return task_id", "mend the first line with XX"),
+    ],
+)
+def test_next_step_is_named(verdict, body, said, tmp_path, capsys):
+    """A verdict that leaves something to do ends with what to do now, and where help is."""
+    (tmp_path / "a.py").write_text(f"def effect_key(task_id, step):\n    {body}\n")
+    assert cli.main(["check", "warmup", str(tmp_path / "a.py")]) == 1
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert (f"warmup: {verdict} - " in first, said in last, last.endswith("stuck? labkit hint warmup")) == (True, True, True)
+
+
+def test_nothing_is_left_to_do_for_what_holds():
+    """An answer that holds is told no next step; one that was not put to the test is."""
+    assert "hint" not in words.whole(CheckReport("retry", HOLDS))
+    assert words.whole(CheckReport("retry", NOT_EXERCISED)).endswith("stuck? labkit hint retry")

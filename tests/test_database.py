@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import DateTime, Engine, bindparam, event, insert, literal, select, text, update
 from sqlalchemy.exc import OperationalError, StatementError
 
-from labkit.database import busy_is_an_answer, db_now, is_busy, open_engine, utc_text, write_transaction
+from labkit.database import BUSY_SECONDS, busy_is_an_answer, db_now, is_busy, open_engine, utc_text, write_transaction
 from labkit.errors import StoreBusy
 from labkit.store import SqlStore
 from labkit.tables import create_tables, tasks
@@ -164,14 +164,18 @@ def test_locked_for_too_long(sqlite: Engine, impatient: Engine) -> None:
 
 
 def test_postgres_lock_timeout(postgres: Engine) -> None:
-    """On PostgreSQL a lock timeout is StoreBusy as well."""
+    """On PostgreSQL a lock that was waited for too long is StoreBusy as well; the limit is the same, until somebody sets another."""
     put(postgres, "t1", NINE)
+    hurried = open_engine(postgres.url, connect_args={"options": "-c lock_timeout=1"})
+    with postgres.connect() as connection:
+        assert f"{BUSY_SECONDS:g}s" == connection.execute(text("SHOW lock_timeout")).scalar()
     with postgres.begin() as holder:
         holder.execute(update(tasks).values(priority=1))
-        with postgres.connect() as connection:
-            connection.execute(text("SET LOCAL lock_timeout = 1"))
-            with pytest.raises(StoreBusy), busy_is_an_answer():
-                connection.execute(update(tasks).values(priority=2))
+        with pytest.raises(StoreBusy), busy_is_an_answer(), hurried.begin() as connection:
+            connection.execute(update(tasks).values(priority=2))
+    with hurried.begin() as connection:
+        connection.execute(update(tasks).values(priority=2))
+    hurried.dispose()
 
 
 def test_other_errors_are_not_busy(engine: Engine) -> None:

@@ -89,7 +89,7 @@ def test_errors_go_through(clock: VirtualClock, error: BaseException) -> None:
 
 
 def test_recovery_gets_what_is_left(clock: VirtualClock) -> None:
-    """B19: a run of 10 s that dies at 8 recovers with the same deadline and 2 s left; time spent queued counts."""
+    """A run of 10 s that dies at 8 recovers with the same deadline and 2 s left; time spent queued counts."""
     at = Deadline.after(10, clock).at
     clock.sleep(8)
     recovered = Deadline(at, clock)
@@ -97,7 +97,7 @@ def test_recovery_gets_what_is_left(clock: VirtualClock) -> None:
 
 
 def test_step_gets_the_least(clock: VirtualClock) -> None:
-    """B19: a step gets min(its own, what remains), and nothing when nothing remains."""
+    """A step gets min(its own, what remains), and nothing when nothing remains."""
     deadline = Deadline.after(10, clock)
     assert (3, 10.0, 10.0) == (deadline.for_step(3), deadline.for_step(30), deadline.for_step())
     clock.sleep(8)

@@ -56,6 +56,6 @@ def test_unknown_data() -> None:
 def test_families() -> None:
     """A timeout is a TimeoutError and transient; what is full or busy is transient too."""
     assert issubclass(CallTimeout, TimeoutError)
-    assert {"CallTimeout", "QueueFull", "StoreBusy"} == {
+    assert {"CallTimeout", "QueueFull", "StoreBusy", "StoreFull"} == {
         kind.__name__ for kind in EVERY if issubclass(kind, TransientError) and kind is not TransientError
     }

@@ -131,7 +131,7 @@ def test_failed_goes_back_to_pending(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("run", RUNNERS)
 @pytest.mark.parametrize("error", [ValueError("disk full"), ValueError(), TransientError("a\x00b\ud800")])
 def test_failed_work(store: StateStore, run: Runner, error: Exception) -> None:
-    """B25: a failure is stored as text that every store can hold, and the error itself is raised."""
+    """A failure is stored as text that every store can hold, and the error itself is raised."""
     store.save(Task("t1", "deploy"))
 
     def work(user_input: str, key: str) -> str:
@@ -147,9 +147,32 @@ def test_failed_work(store: StateStore, run: Runner, error: Exception) -> None:
 
 
 @pytest.mark.parametrize("run", RUNNERS)
+def test_error_without_a_text(run: Runner) -> None:
+    """An error that cannot even be asked for its text is stored by its type, and raised itself."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+        __repr__ = __str__
+
+    error, world = Mute(), memory()
+
+    def work(user_input: str, key: str) -> str:
+        raise error
+
+    with pytest.raises(Mute) as caught:
+        run(world, "t1", work)
+    assert error is caught.value
+    failed = world.store.get("t1")
+    assert failed is not None
+    assert (TaskState.FAILED, "Mute, whose text cannot be read") == (failed.state, failed.error)
+
+
+@pytest.mark.parametrize("run", RUNNERS)
 @pytest.mark.parametrize("result", ["a\x00b", "\ud800", b"bytes", None])
 def test_unstorable_result(store: StateStore, run: Runner, result: str) -> None:
-    """B25: a result that no store can hold still ends the task, as failed, and says where it stood."""
+    """A result that no store can hold still ends the task, as failed, and says where it stood."""
     store.save(Task("t1", "deploy"))
     if result is None:
         assert TaskState.COMPLETED == run(store, "t1", lambda *_: result).state

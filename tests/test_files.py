@@ -85,6 +85,25 @@ def test_lock_waits_for_its_holder(tmp_path: Path) -> None:
     assert ["holder", "waiter"] == got
 
 
+def test_no_long_pause_of_a_waiter(tmp_path: Path) -> None:
+    """Who has waited for seconds still sees within a twentieth of one that the lock is free, and does not spin."""
+    path, free_at, sleeps = tmp_path / "lock", 3.0, []
+    held = FILES.lock(path, SystemClock(), 0)
+
+    class Watch(VirtualClock):
+        def sleep(self, seconds: float) -> None:
+            sleeps.append(seconds)
+            if self.elapsed < free_at <= self.elapsed + seconds:
+                held.__exit__(None, None, None)
+            super().sleep(seconds)
+
+    clock = Watch()
+    held.__enter__()
+    with FILES.lock(path, clock, 5):
+        assert free_at <= clock.elapsed <= free_at + 0.05
+    assert len(sleeps) < 70
+
+
 def test_lock_dies_with_its_holder(tmp_path: Path, clock: VirtualClock) -> None:
     """A killed process leaves no lock behind."""
     path = tmp_path / "lock"

@@ -27,8 +27,29 @@ def test_unknown_exercise_and_hint():
     """A name or a number that does not exist is a `UsageError` that lists what does."""
     with pytest.raises(UsageError, match="warmup"):
         lab.check("nonsense")
-    with pytest.raises(UsageError, match="1 to 3"):
-        lab.hint("warmup", 4)
+    for level in (0, 4, "2", None):
+        with pytest.raises(UsageError, match="1 to 3"):
+            lab.hint("warmup", level)
+
+
+def test_an_answer_that_is_given_is_taken():
+    """An empty text is an answer too, and what is no text is refused in words."""
+    assert "does not define effect_key" in repr(lab.check("warmup", ""))
+    assert "does not define effect_key" in repr(lab.show("warmup", ""))
+    assert "given as its source" in repr(lab.check("warmup", len))
+
+
+@pytest.mark.parametrize("call", ["check('rety')", "check(['retry'])", "show('nope')", "hint('retry', 9)", "hint('retry', '2')"])
+def test_a_wrong_name_is_one_line_in_a_notebook(call, capsys):
+    """What a cell mistypes is answered in one line, without the way through labkit."""
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
+    try:
+        assert isinstance(shell.run_cell(f"from labkit import lab\nlab.{call}").error_in_exec, UsageError)
+    finally:
+        type(shell).clear_instance()
+    out, err = capsys.readouterr()
+    said = (out + err).strip().splitlines()
+    assert [line.split(":")[0] for line in said] == ["UsageError"]
 
 
 def test_hint_is_folded():
@@ -50,9 +71,19 @@ def test_check_in_words_and_on_a_page():
 
 def test_show_says_what_happens():
     """Each run has a title in words; a stub can be looked at; what does not parse is no traceback."""
-    assert "keys: nothing goes wrong" in repr(lab.show("warmup", RIGHT))
+    assert "keys: no fault" in repr(lab.show("warmup", RIGHT))
     assert lab.show("warmup", STUB).traces
     assert "does not parse" in repr(lab.show("warmup", "def effect_key(:"))
+
+
+def test_answer_without_its_line(monkeypatch):
+    """An answer that was written anew without its `# labkit:` line is not passed over for an older one; its helpers may be."""
+    marked = f"# labkit: warmup\n{RIGHT}"
+    monkeypatch.setattr(lab, "_CELLS_RUN", [marked, "helper = 1", WRONG])
+    assert "a later cell defines effect_key again, without `# labkit: warmup`" in repr(lab.check("warmup"))
+    for cells in ([WRONG, marked], [marked, "helper = 1"], [marked, WRONG, marked]):
+        monkeypatch.setattr(lab, "_CELLS_RUN", cells)
+        assert "warmup: holds" in repr(lab.check("warmup"))
 
 
 def test_cells_without_history_are_heard():

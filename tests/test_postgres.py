@@ -89,6 +89,52 @@ def test_orphans() -> None:
         assert alive.name in names()
 
 
+def test_another_database_of_the_same_server() -> None:
+    """A job whose URL names another database of the server leaves the databases of the others alone."""
+    starter = "from labkit.postgres import fresh_database\nfresh_database().drop()"
+    with fresh_database() as alive, fresh_database() as elsewhere:
+        named = {**os.environ, "LABKIT_DATABASE_URL": elsewhere.url}
+        subprocess.run([sys.executable, "-c", starter], check=True, env=named)
+        assert {alive.name, elsewhere.name} <= names()
+
+
+def test_a_lost_connection_loses_no_database() -> None:
+    """Whoever connects anew holds what it held, against itself and against the others."""
+    starter = "from labkit.postgres import fresh_database\nfresh_database().drop()"
+    with fresh_database() as alive:
+        postgres._keeper(alive.server).close()
+        with fresh_database():
+            assert alive.name in names()
+            subprocess.run([sys.executable, "-c", starter], check=True)
+            assert alive.name in names()
+    assert alive.name not in names()
+
+
+def test_where_the_common_database_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without it is used by the database that is named."""
+    with fresh_database() as named:
+        monkeypatch.setenv("LABKIT_DATABASE_URL", named.url)
+        monkeypatch.setattr(postgres, "_MEETING_PLACE", "no_such_database")
+        with fresh_database() as database:
+            assert database.name in names()
+
+
+def test_a_role_of_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that SQL must quote, such as My-Role."""
+    admin = open_engine(server_url(), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text('DROP ROLE IF EXISTS "labkit-Test-Role"'))
+        connection.execute(text('CREATE ROLE "labkit-Test-Role" LOGIN CREATEDB'))
+        url = server_url().set(username="labkit-Test-Role").render_as_string(hide_password=False)
+        with monkeypatch.context() as patch:
+            patch.setenv("LABKIT_DATABASE_URL", url)
+            with fresh_database() as database:
+                assert database.name in names()
+                postgres._keepers.pop(postgres._place(database.server)).close()
+        connection.execute(text('DROP ROLE "labkit-Test-Role"'))
+    admin.dispose()
+
+
 def test_killed_users_are_forgotten() -> None:
     """A killed process does not count as a user of the server, so the last living one stops it at its end."""
 

@@ -69,8 +69,19 @@ def imported(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"labkit.{alias.name}" for alias in node.names] if node.module == "labkit" else [node.module]
+            names = [home(alias.name) for alias in node.names] if node.module == "labkit" else [node.module]
         yield from (name.split(".")[1] for name in names if name.startswith("labkit."))
+
+
+def home(name):
+    """The module that `from labkit import name` brings: that of the name, or the module of this name."""
+    return f"labkit.{labkit._HOME.get(name, name)}"
+
+
+def test_names_of_the_package_bring_their_modules(tmp_path):
+    """A library module that takes `sweep` from the package imports the simulator, whatever it looks like."""
+    (tmp_path / "sly.py").write_text("from labkit import sweep, errors, Task\nimport labkit.lab\n")
+    assert ["faults", "errors", "task", "lab"] == list(imported(tmp_path / "sly.py"))
 
 
 def test_modules_import_only_upwards():

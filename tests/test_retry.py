@@ -7,10 +7,11 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from labkit.clock import VirtualClock
+from labkit.clock import STORY_BEGINS, VirtualClock
 from labkit.deadline import Deadline
 from labkit.errors import CallTimeout, DeadlineExceeded, QueueFull, RetriesExhausted, TerminalError, TransientError
 from labkit.retry import LONGEST_WAIT, RetryPolicy, backoff_delay, doubled, execute_with_retry, is_transient
@@ -42,7 +43,7 @@ def failing(errors: list[BaseException], calls: list[int]) -> Callable[[], int]:
 
 @pytest.mark.parametrize("attempts", [1, 2, 5])
 def test_all_fail(attempts: int) -> None:
-    """B16: k attempts are k calls and k-1 waits of 1, 2, 4, ... seconds, then RetriesExhausted from the last error."""
+    """K attempts are k calls and k-1 waits of 1, 2, 4, ... seconds, then RetriesExhausted from the last error."""
     clock, calls = Recorder(), []
     errors = [ValueError(number) for number in range(attempts)]
     last = errors[-1]
@@ -92,9 +93,9 @@ def test_an_error_of_the_clock_is_no_error_of_the_call() -> None:
         execute_with_retry(failing([ValueError()], []), 5, Broken())
 
 
-@pytest.mark.parametrize("attempts", [0, -1])
-def test_no_attempts(attempts: int) -> None:
-    """Fewer than one attempt is a ValueError, and nothing is called."""
+@pytest.mark.parametrize("attempts", [0, -1, 1.5, 3.0, math.inf, math.nan, "3", None])
+def test_no_attempts(attempts: Any) -> None:
+    """A number of attempts that is no int from 1 is a ValueError, and nothing is called."""
     calls: list[int] = []
     with pytest.raises(ValueError):
         execute_with_retry(failing([], calls), attempts, VirtualClock())
@@ -104,7 +105,7 @@ def test_no_attempts(attempts: int) -> None:
 
 
 def test_delays_of_any_attempt() -> None:
-    """B15: the delay of any attempt is finite, at most the cap, never falling, and fits a timedelta."""
+    """The delay of any attempt is finite, at most the cap, never falling, and fits a timedelta."""
     attempts = [*range(10_000), 10**9]
     for policy in (RetryPolicy(cap=60), RetryPolicy(cap=None), RetryPolicy(base=1e-300, cap=5), RetryPolicy(base=0)):
         delays = [policy.delay(attempt) for attempt in attempts]
@@ -122,14 +123,17 @@ def test_exponential_waits() -> None:
     assert [0.5, 1, 2, 3, 3] == [policy.delay(attempt) for attempt in range(5)]
 
 
-@pytest.mark.parametrize("wrong", [(-1, 1, 1), (0, -1, 1), (0, 1, -1)])
+@pytest.mark.parametrize("wrong", [(-1, 1, 1), (0, -1, 1), (0, 1, -1), (0, math.nan, 1), (0, 1, math.nan)])
 def test_negative_numbers(wrong: tuple[int, float, float]) -> None:
-    """A negative attempt, base or cap is a ValueError."""
+    """A negative attempt, base or cap is a ValueError, and so is one that is no number."""
     attempt, base, cap = wrong
     with pytest.raises(ValueError):
         backoff_delay(attempt, base=base, cap=cap, rng=random.Random(1))
     with pytest.raises(ValueError):
         doubled(attempt, base, cap)
+    if attempt == 0:
+        with pytest.raises(ValueError):
+            RetryPolicy(base=base, cap=cap)
 
 
 def test_full_jitter() -> None:
@@ -142,7 +146,7 @@ def test_full_jitter() -> None:
 
 
 def test_herd_does_not_return_together() -> None:
-    """B18: of 200 tasks that fail together no second sees more than a tenth, also when all were told the same Retry-After."""
+    """Of 200 tasks that fail together no second sees more than a tenth, also when all were told the same Retry-After."""
     for retry_after in (None, 30.0):
         rng = random.Random(3)
         times = [backoff_delay(6, base=1, cap=60, rng=rng, retry_after=retry_after) for _ in range(200)]
@@ -151,7 +155,7 @@ def test_herd_does_not_return_together() -> None:
 
 
 def test_same_seed_same_delays() -> None:
-    """B18: the waits depend on nothing but the seed."""
+    """The waits depend on nothing but the seed."""
     one, two = (RetryPolicy(rng=random.Random(5)) for _ in range(2))
     assert [one.delay(attempt) for attempt in range(50)] == [two.delay(attempt) for attempt in range(50)]
 
@@ -171,8 +175,42 @@ def test_retry_after_of_the_error() -> None:
     assert [7.0] == clock.sleeps
 
 
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        (120, 120),
+        ("120", 120),
+        (" 2.5 ", 2.5),
+        (timedelta(minutes=2), 120),
+        (STORY_BEGINS + timedelta(seconds=30), 30),
+        ("Fri, 09 Jan 2026 17:00:30 GMT", 30),
+        (STORY_BEGINS - timedelta(days=1), 1),
+        (STORY_BEGINS.replace(tzinfo=None), 1),
+        ("soon", 1),
+        ("nan", 1),
+        (10**400, 1),
+        (object(), 1),
+        (1e300, LONGEST_WAIT),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_retry_after_in_other_words(asked: Any, seconds: float) -> None:
+    """The floor may be text, a span or an instant; nonsense is ignored, and never takes the place of the error."""
+    waits: list[float] = []
+
+    class Noting(VirtualClock):
+        def sleep(self, seconds: float) -> None:
+            waits.append(seconds)
+
+    error = TransientError("busy", retry_after=asked)
+    with pytest.raises(TransientError) as caught:
+        RetryPolicy(2).run(failing([error, error], []), Noting())
+    assert error is caught.value
+    assert [seconds] == waits
+
+
 def test_last_error_is_raised_as_it_is() -> None:
-    """B16: a policy that gives up raises the original error."""
+    """A policy that gives up raises the original error."""
     clock, errors = Recorder(), [TransientError(str(number)) for number in range(3)]
     last = errors[-1]
     with pytest.raises(TransientError) as caught:
@@ -182,7 +220,7 @@ def test_last_error_is_raised_as_it_is() -> None:
 
 
 def test_never_past_the_deadline() -> None:
-    """B16: a wait that would reach the deadline is not begun; the error is raised while there is time to tell it."""
+    """A wait that would reach the deadline is not begun; the error is raised while there is time to tell it."""
     clock, calls = Recorder(), []
     deadline = Deadline.after(6, clock)
     with pytest.raises(TransientError):

@@ -142,25 +142,60 @@ def test_reset_of_what_is_not_there(place):
 def test_passed_exercises_are_remembered(place):
     """What was passed is known from anywhere in the work folder, and from the folder that holds it."""
     workfolder.fill(place.work)
-    assert workfolder.passed(["retry"], place.work / "exercises" / "11-state") == ["retry"]
-    assert workfolder.passed(["lease", "../../odd"], place.work) == ["lease", "retry"]
-    assert workfolder.passed(start=place.work.parent) == ["lease", "retry"]
-    assert "1 of 1 exercises passed" in workfolder.progress(place.work)
+    workfolder.mark_passed("retry", place.work / "exercises" / "11-state")
+    for exercise in ("lease", "../../odd"):
+        workfolder.mark_passed(exercise, place.work)
+    assert workfolder.passed_ids(place.work) == workfolder.passed_ids(place.work.parent) == {"lease", "retry"}
 
 
 def test_outside_of_a_work_folder_nothing_is_remembered(place):
     """A check in any other folder leaves no trace there."""
-    assert workfolder.passed(["retry"], place.originals) == []
-    assert "0 of 1 exercises passed" in workfolder.progress(place.originals)
+    workfolder.mark_passed("retry", place.originals)
+    assert workfolder.passed_ids(place.originals) == set()
     assert not (place.originals / ".labkit").exists()
 
 
 def test_odd_folders_are_refused(place, tmp_path):
-    """A file, and the folder of the originals itself, are no work folders."""
+    """A file, a folder below one, where the originals are, and where nothing can be made: no work folders, each in words."""
     (tmp_path / "file").touch()
-    for folder in (tmp_path / "file", place.originals):
-        with pytest.raises(UsageError):
+    odd = {
+        tmp_path / "file": "is a file",
+        tmp_path / "file" / "below": "file is a file",
+        place.originals: "originals",
+        place.originals / "notebooks": "originals",
+        place.originals / "notebooks" / "mine": "originals",
+        place.originals / "exercises" / "11-state" / "mine": "originals",
+        tmp_path / ("x" * 300): "cannot be made: File name too long",
+    }
+    for folder, why in odd.items():
+        with pytest.raises(UsageError, match=why):
             workfolder.fill(folder)
+    assert workfolder.fill(place.originals / "work").names("copied") == [LESSON, RETRY]
+
+
+def test_lesson_that_asks_for_an_exercise_is_its_place(place):
+    """An exercise that a lesson asks for is found there, and comes back with it."""
+    place.original(LESSON, notebook("warm up", "warmup"))
+    workfolder.fill(place.work)
+    assert workfolder.exercises() == {"warmup": LESSON, "retry": RETRY}
+    place.change(LESSON, notebook("mine", "warmup"))
+    assert workfolder.reset("warmup", place.work) == f"{LESSON} is new again, yours is kept as notebooks/00-start-here.yours-1.ipynb"
+
+
+def test_what_was_only_looked_at_is_nobodys_version(place):
+    """`reset` keeps nothing aside when no cell was changed: run, saved by the editor, older than the original, or gone."""
+    for old, now in (("retry 1", "retry 1"), ("retry 1", "retry 2")):
+        place.original(RETRY, notebook(old, "retry"))
+        workfolder.reset("retry", place.work) if place.work.exists() else workfolder.fill(place.work)
+        saved = json.loads(place.read(RETRY)) | {"metadata": {"language_info": {"version": "3"}}}
+        saved["cells"][0] |= {"outputs": [{"output_type": "stream"}], "execution_count": 1}
+        place.change(RETRY, json.dumps(saved))
+        place.original(RETRY, notebook(now, "retry"))
+        assert workfolder.reset("retry", place.work) == f"{RETRY} is new again"
+        assert place.read(RETRY) == notebook(now, "retry")
+    (place.work / RETRY).unlink()
+    assert workfolder.reset("retry", place.work) == f"{RETRY} is new again"
+    assert [path.name for path in place.work.rglob("*yours*")] == []
 
 
 STEPS = st.lists(st.sampled_from(["fill", "edit", "release", "delete", "forget"]), max_size=12)

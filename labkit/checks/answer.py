@@ -14,11 +14,13 @@ import sys
 import types
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, place, read, with_what_it_uses
 from labkit.checks.exercise import Answer, Exercise
-from labkit.checks.imports import Forbidden, guarded_builtins, look_at_imports
+from labkit.checks.hashes import hash_in
+from labkit.checks.imports import Forbidden, NotYet, guarded_builtins, look_at_imports
 from labkit.errors import LabkitError, UsageError
 from labkit.faults.outcome import ANSWER, line_of_answer
 
@@ -76,18 +78,18 @@ def _nothing(body: Sequence[ast.stmt]) -> bool:
 
 def load(source: str, exercise: Exercise) -> Answer:
     """The answer, ready to run. Executes it once; raises `UsageError` when that fails or the signature is another."""
-    code = _compiled(source, exercise)
+    code, started = _compiled(source, exercise), count()
 
     def execute() -> dict[str, Any]:
         module = types.ModuleType("answer")
         sys.modules["answer"] = module  # dataclasses and pickle look a class's module up
-        module.__dict__["__builtins__"] = guarded_builtins()
+        module.__dict__["__builtins__"] = {**guarded_builtins(), "hash": hash_in(next(started))}
         exec(code, module.__dict__)  # running the answer is what a check is for
         return module.__dict__
 
     try:
         names = execute()
-    except Forbidden:
+    except (Forbidden, NotYet):
         raise
     except Exception as error:
         line = line_of_answer(error.__traceback__)
@@ -108,11 +110,13 @@ def _check_signature(names: Mapping[str, Any], name: str, parameters: Sequence[s
     if not callable(names[name]):
         raise UsageError(f"{name} is not a function: the exercise asks for {wanted}")
     places = [p for p in parameters if not p.startswith("*")]
+    if inspect.iscoroutinefunction(names[name]):
+        raise UsageError(f"{name} is an `async def`, and the exercise asks for a plain function {wanted}")
     try:
         signature = inspect.signature(names[name])
     except (TypeError, ValueError):
         return
     try:
         signature.bind(*places, **{p[1:]: p for p in parameters if p.startswith("*")})
-    except TypeError as error:
-        raise UsageError(f"{name} has another signature than the exercise's {wanted}: {error}") from None
+    except TypeError:
+        raise UsageError(f"{name}{signature} has another signature than the exercise's {wanted}") from None

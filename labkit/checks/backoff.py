@@ -23,9 +23,21 @@ DRAWS, TASKS = 1000, 200
 Window = tuple[int, float, float]  # attempt, base, cap
 GROWING: tuple[Window, ...] = tuple((attempt, 0.5, 30.0) for attempt in range(8))
 NEAR: tuple[Window, ...] = (*GROWING, (0, 3.0, 100.0), (2, 3.0, 100.0), (6, 3.0, 100.0), (0, 2.0, 1.5))
+TINY: tuple[Window, ...] = tuple((attempt, 0.001, 10.0) for attempt in (6, 3, 0))
+LATER: tuple[Window, ...] = tuple((attempt, 0.001, 1e9) for attempt in range(8, 30))  # no cap in sight
 FAILURES = (30, 40, 62, 63, 64, 100, 1000, 1023, 1024, 1100, 5000, 10**6, 10**9)
 FAR: tuple[Window, ...] = tuple((attempt, 0.001, 86400.0) for attempt in FAILURES)  # from a millisecond to a day
 TOP, FLOORS = 30.0, (1.0, 10.0, 120.0, 0.0)
+
+
+FLOORED: tuple[tuple[float, Window], ...] = (
+    (0.2, (0, 1.0, 30.0)),
+    (2.0, (3, 1.0, 30.0)),
+    (0.5, (2, 0.5, 100.0)),
+    (40.0, (9, 0.25, 90.0)),
+    (5.0, (1024, 1.0, 30.0)),
+    (3.0, (10**6, 0.001, 30.0)),
+)
 
 
 def _windows(windows: tuple[Window, ...], draws: int) -> Callable[[Any, Process], Any]:
@@ -50,12 +62,22 @@ def _floors(backoff: Any, process: Process) -> Any:
     return [above(floor) for floor in FLOORS]
 
 
-def _seeds(backoff: Any, process: Process) -> Any:
+def _floored(backoff: Any, process: Process) -> Any:
+    """A floor under many windows, also where the power would be out of range."""
+
+    def above(floor: float, attempt: int, base: float, cap: float) -> list[Any]:
+        rng = random.Random(f"{floor} {attempt} {base} {cap}")
+        return [backoff(attempt, base=base, cap=cap, rng=rng, retry_after=floor) for _ in range(DRAWS // 2)]
+
+    return [above(floor, *window) for floor, window in FLOORED]
+
+
+def _seeds(backoff: Any, process: Process, **floor: float) -> Any:
     """The same seed twice, then another one."""
 
     def row(seed: int) -> list[Any]:
         rng = random.Random(seed)
-        return [backoff(attempt, base=1.0, cap=60.0, rng=rng) for attempt in range(8)]
+        return [backoff(attempt, base=1.0, cap=60.0, rng=rng, **floor) for attempt in range(8)]
 
     return [row(7), row(7), row(8)]
 
@@ -66,7 +88,10 @@ def _crowd(backoff: Any, process: Process) -> Any:
 
 
 def _negative(backoff: Any, process: Process) -> Any:
-    return [[n, outcome_of(partial(backoff, n, base=1.0, cap=30.0, rng=random.Random(0)))] for n in (-1, -7)]
+    def refused(attempt: int, **floor: float) -> list[Any]:
+        return [attempt, outcome_of(partial(backoff, attempt, base=1.0, cap=30.0, rng=random.Random(0), **floor))]
+
+    return [refused(-1), refused(-7), refused(-1, retry_after=5.0), refused(-7, retry_after=0.0)]
 
 
 class _Leaving(random.Random):
@@ -101,9 +126,16 @@ EXERCISE = Exercise(
     signatures={NAME: ("attempt", "*base", "*cap", "*rng", "*retry_after")},
     cases=(
         Case("windows", body(NAME, _windows(NEAR, DRAWS)), facts={"windows": NEAR}),
+        Case("later_windows", body(NAME, _windows((*TINY, *LATER), DRAWS // 5)), facts={"windows": (*TINY, *LATER)}),
         Case("seeds", body(NAME, _seeds)),
+        Case("seeds_above_a_floor", body(NAME, partial(_seeds, retry_after=0.5))),
         Case("crowd", body(NAME, _crowd)),
-        Case("floors", body(NAME, _floors), facts={"floors": FLOORS, "top": TOP}),
+        Case("floors", body(NAME, _floors), facts={"floors": FLOORS, "tops": [TOP] * len(FLOORS)}),
+        Case(
+            "floors_under_windows",
+            body(NAME, _floored),
+            facts={"floors": [floor for floor, _ in FLOORED], "tops": [rules.top_of(*window) for _, window in FLOORED]},
+        ),
         Case("negative", body(NAME, _negative)),
         Case("exits", body(NAME, _leave)),
         Case("a_billion_failures", body(NAME, _windows(FAR, DRAWS // 10)), facts={"windows": FAR}),
@@ -113,7 +145,8 @@ EXERCISE = Exercise(
             "full jitter",
             "the wait is drawn evenly from [0, min(cap, base * 2**attempt)]",
             rules.full_jitter,
-            ("windows",),
+            ("windows", "later_windows"),
+            rules.drew,
         ),
         Property(
             "finite for ever",
@@ -125,7 +158,7 @@ EXERCISE = Exercise(
             "drawn from rng",
             "the same seed gives the same waits, another seed gives others",
             rules.same_seed,
-            ("seeds",),
+            ("seeds", "seeds_above_a_floor"),
         ),
         Property(
             "a crowd spreads out", "200 tasks that failed together do not come back together", rules.spread, ("crowd",)
@@ -134,9 +167,15 @@ EXERCISE = Exercise(
             "retry_after is a floor",
             "nobody comes back sooner, whatever the cap, and the jitter stays",
             rules.keeps_floor,
-            ("floors",),
+            ("floors", "floors_under_windows"),
         ),
-        Property("refuses a negative attempt", "a negative attempt is a ValueError", rules.negative, ("negative",)),
+        Property(
+            "refuses a negative attempt",
+            "a negative attempt is a ValueError",
+            rules.negative,
+            ("negative",),
+            needs="full jitter",
+        ),
         exits_rule("exits"),
         ends(),
     ),

@@ -16,7 +16,13 @@ from typing import Any
 from labkit.checks.exercise import Finding, Seen
 
 FARTHEST = 2.7  # even draws, n of them, are farther from even than this / sqrt(n) once in a million times
+ON_TOP = "the jitter comes on top of the whole wait"
 SLACK = 1 + 1e-9  # rounding of floats
+
+
+def top_of(attempt: int, base: float, cap: float) -> float:
+    """Where the window ends."""
+    return min(cap, base * 2.0 ** min(attempt, 1000))
 
 
 def distance(sample: Sequence[float], low: float, high: float) -> float:
@@ -24,6 +30,11 @@ def distance(sample: Sequence[float], low: float, high: float) -> float:
     count, width = len(sample), high - low
     even = [(x - low) / width for x in sorted(sample)]
     return max(max(abs(e - n / count), abs(e - (n + 1) / count)) for n, e in enumerate(even)) * sqrt(count)
+
+
+def _s(seconds: float) -> str:
+    """Seconds to three digits, as one writes them."""
+    return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:.0f}"
 
 
 def _unusable(seen: Seen, waits: Sequence[Any] | None) -> Finding | None:
@@ -38,6 +49,10 @@ def _unusable(seen: Seen, waits: Sequence[Any] | None) -> Finding | None:
     return Finding(why, "returns no finite number") if why else None
 
 
+def drew(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.end.last.how == "returned"
+
+
 def full_jitter(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Every window in the facts of the case: (attempt, base, cap)."""
     found = _unusable(seen, ())
@@ -48,11 +63,13 @@ def full_jitter(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Finding | None:
     """What is wrong with the draws of one window, or None."""
-    high, low, top = max(waits), min(waits), min(cap, base * 2.0 ** min(attempt, 1000))
+    high, low, top = max(waits), min(waits), top_of(attempt, base, cap)
     if low < 0:
         why = "a wait below zero"
     elif high == 0:
         why = "never waits"
+    elif top <= low * SLACK and low < high:
+        why = ON_TOP
     elif high > cap * SLACK:
         why = "the cap is ignored"
     elif high > top * SLACK:
@@ -65,12 +82,14 @@ def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Fi
         return None
     else:
         why = _which_part(waits, low / top, high / top)
-    drawn = f"waits from {low:.3g} to {high:.3g} s, not evenly from 0 to {top:g} s"
+    drawn = f"waits from {_s(low)} to {_s(high)} s, not evenly from 0 to {top:g} s"
     return Finding(f"attempt {attempt}, base {base:g}, cap {cap:g}: {drawn}", why)
 
 
 def _which_part(waits: Sequence[float], low: float, high: float) -> str:
     """Which part of the window the draws leave out; `low` and `high` as parts of the window."""
+    if len(set(waits)) < len(waits) / 20:
+        return "the wait is rounded: only a few different ones are left"
     if low > 0.33:
         return "equal jitter: only a part of the wait is drawn"
     if low > 0.05:
@@ -83,8 +102,8 @@ def _which_part(waits: Sequence[float], low: float, high: float) -> str:
 def keeps_floor(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """A floor may be the least wait, or be added to the wait. Either way what is drawn stays even."""
     found = _unusable(seen, ())
-    for floor, waits in zip(facts["floors"], seen.end.last.value or (), strict=False):
-        found = found or _unusable(seen, waits) or _off_the_floor(waits, floor, facts["top"])
+    for floor, top, waits in zip(facts["floors"], facts["tops"], seen.end.last.value or (), strict=False):
+        found = found or _unusable(seen, waits) or _off_the_floor(waits, floor, top)
     return found
 
 
@@ -93,13 +112,15 @@ def _off_the_floor(waits: Sequence[float], floor: float, top: float) -> Finding 
     if low * SLACK < floor:
         capped = low >= top / SLACK
         why = "the cap beats retry_after" if capped else "comes back sooner than the other side asked for"
+    elif floor < top <= low * SLACK and low < high:
+        why = ON_TOP
     elif high > (floor + top) * SLACK:
         why = "waits longer than the floor and the window together"
     elif floor >= top or _even_above(waits, floor, top):
         return None
     else:
         why = "the jitter is lost where retry_after is given"
-    return Finding(f"retry_after={floor:g}, window 0 to {top:g} s: waits from {low:.3g} to {high:.3g} s", why)
+    return Finding(f"retry_after={floor:g}, window 0 to {top:g} s: waits from {_s(low)} to {_s(high)} s", why)
 
 
 def _even_above(waits: Sequence[float], floor: float, top: float) -> bool:

@@ -13,16 +13,18 @@ from typing import Any
 
 from sqlalchemy import event
 
+from labkit.checks import backpressure_races as races
 from labkit.checks import backpressure_rules as rules
 from labkit.checks.claims import AWAY, case
-from labkit.checks.common import crash_rule, ends, outcome_of
-from labkit.checks.exercise import Case, Exercise, Property, WrongTurn
+from labkit.checks.common import after_crash, crash_rule, crashed, ends, outcome_of
+from labkit.checks.exercise import Case, Exercise, Property
 from labkit.checks.naps import naps_of
 from labkit.checks.rows import row, stored
 from labkit.faults.process import Process
 
 NAME = "submit"
 STATES = ("pending", "running", "waiting", "completed", "failed", "cancelled")
+ONE = ("accepts",)
 LIMITS = ("two_at_the_limit", "three_at_the_limit", "two_with_room")
 
 Asked = tuple[str, int, str | None]  # (user_input, max_pending, key)
@@ -115,28 +117,90 @@ EXERCISE = Exercise(
         case("crashes", [row("here")], _submits("shop", 2, "order 7"), claim=NAME, engine="sweep"),
     ),
     properties=(
-        Property("each is its own", "two submits without a key are two tasks", rules.own, ("accepts",)),
-        Property("accepts", "a task is stored and its id returned", rules.accepts, ("accepts",)),
+        Property("each is its own", "two submits without a key are two tasks", rules.own, ONE, rules.stored_some),
+        Property("accepts", "a task is stored and its id returned", rules.accepts, ONE, rules.stored_some),
         Property(
-            "stores it whole", "pending, due at once, with its input and its key", rules.stores, ("accepts", "limit")
+            "stores it whole",
+            "pending, due at once, with its input and its key",
+            rules.stores,
+            ("accepts", "limit"),
+            rules.stored_some,
         ),
-        Property("counts what is pending", "as many as max_pending, in no other state", rules.counts, ("limit",)),
-        Property("none for nobody", "max_pending 0 is always full", rules.zero, ("zero",)),
-        Property("says no", "full is QueueFull, and nothing is stored", rules.says_no, ("limit", "zero", "keys")),
         Property(
-            "says when", "QueueFull says after how many seconds to come again", rules.says_when, ("limit", "zero")
+            "counts what is pending",
+            "as many as max_pending, in no other state",
+            rules.counts,
+            ("limit",),
+            rules.stored_some,
         ),
-        Property("knows its keys", "a known key gives its task's id, whatever its state", rules.knows, ("keys",)),
-        Property("key before limit", "a known key is answered when the queue is full", rules.key_first, ("keys",)),
-        Property("gives its connection back", "no call keeps a connection", rules.gives_back, ("accepts", "limit")),
-        Property("lets others work", "nobody waits for one who has submitted", rules.does_not_wait, ("at_work",)),
-        Property("nothing half-written", "a crash leaves the whole task or none of it", rules.whole, ("crashes",)),
-        Property("never too many", "submitters at once never exceed the limit", rules.never_too_many, LIMITS),
-        Property("uses its room", "nobody is refused while there is room", rules.uses_room, LIMITS),
-        Property("one key, one task", "two at once under one key get one id", rules.one_key, ("one_key",)),
-        Property("one key, one place", "also when there is room for one only", rules.one_key, ("one_key_one_place",)),
-        Property("no error leaks", "at once nobody hears of anything but QueueFull", rules.no_error, LIMITS),
-        Property("once after a crash", "asked again after a crash, there is one task", rules.once, ("crashes",)),
+        Property("none for nobody", "max_pending 0 is always full", rules.zero, ("zero",), needs="accepts"),
+        Property(
+            "says no",
+            "full is QueueFull, and nothing is stored",
+            rules.says_no,
+            ("limit", "zero", "keys"),
+            rules.refused_some,
+            needs="accepts",
+        ),
+        Property(
+            "says when",
+            "QueueFull says after how many seconds to come again",
+            rules.says_when,
+            ("limit", "zero"),
+            rules.refused_some,
+            needs="accepts",
+        ),
+        Property(
+            "knows its keys",
+            "a known key gives its task's id, whatever its state",
+            rules.knows,
+            ("keys",),
+            rules.knew_some,
+        ),
+        Property(
+            "key before limit",
+            "a known key is answered when the queue is full",
+            rules.key_first,
+            ("keys",),
+            rules.knew_some,
+        ),
+        Property(
+            "gives its connection back",
+            "no call keeps a connection",
+            rules.gives_back,
+            ("accepts", "limit"),
+            rules.stored_some,
+        ),
+        Property(
+            "lets others work",
+            "nobody waits for one who has submitted",
+            races.does_not_wait,
+            ("at_work",),
+            races.both_accepted,
+        ),
+        Property(
+            "nothing half-written",
+            "a crash leaves the whole task or none of it",
+            races.whole,
+            ("crashes",),
+            crashed,
+        ),
+        Property(
+            "never too many",
+            "submitters at once never exceed the limit",
+            races.never_too_many,
+            LIMITS,
+            races.accepted,
+        ),
+        Property("uses its room", "nobody is refused while there is room", races.uses_room, LIMITS, races.accepted),
+        Property("one key, one task", "two at once under one key get one id", races.one_key, ("one_key",)),
+        Property("one key, one place", "also when there is room for one only", races.one_key, ("one_key_one_place",)),
+        Property(
+            "no error leaks", "at once nobody hears of anything but QueueFull", races.no_error, LIMITS, races.accepted
+        ),
+        Property(
+            "once after a crash", "asked again after a crash, there is one task", races.once, ("crashes",), after_crash
+        ),
         crash_rule("crashes"),
         ends(),
     ),
@@ -147,25 +211,4 @@ EXERCISE = Exercise(
         "`with write_transaction(engine) as connection:` take the lock on PostgreSQL; with a key, look for its id and return it; count the pending ones, and "
         "`raise QueueFull(retry_after=1.0)` if there are `max_pending` or more; insert id, user_input, the three times and the key; return the id.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "count, then insert",
-            "right with one submitter. With two, both see the last place: the limit is a wish.",
-        ),
-        WrongTurn(
-            "the limit before the key",
-            "whoever asks again because the answer was lost is told that the queue is full, and gives up a task that is being done.",
-        ),
-        WrongTurn(
-            "check the key, then insert",
-            "two requests with one key: both find nothing, one hears of a unique constraint. The loser must look again and return the winner's id.",
-        ),
-        WrongTurn(
-            "full is an error 500",
-            "without `retry_after` every client comes back at once, and the queue is never empty again.",
-        ),
-    ),
-    real_systems="HTTP says it with 429 and Retry-After, gRPC with RESOURCE_EXHAUSTED.\n"
-    "RabbitMQ has max-length with overflow=reject-publish; Kafka's producer blocks and then raises.\n"
-    "River, Oban and procrastinate know unique jobs by a key; few of them bound the queue.",
 )

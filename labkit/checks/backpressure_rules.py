@@ -1,32 +1,26 @@
-"""What must be true of a submit: who is accepted, who is refused, and who is known already.
+"""What must be true when one submits after the other: who is accepted, who is refused, and who is known already.
 
-Not handled here: the cases (see `backpressure`).
+Not handled here: several at once, and crashes (see `backpressure_races`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.claim_races import ERRORS, on_postgres
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.rows import Row, changed
 from labkit.clock import STORY_BEGINS
-from labkit.faults.outcome import Outcome
 
 Facts = dict[str, Any]
 Told = dict[str, Any]
 
 NOW = STORY_BEGINS.isoformat()
-COUNTS_FIRST = "counts first and inserts later: in between others insert too"
-NO_LOCK = "counts without a lock: on PostgreSQL another's task is not seen before it is committed"
 TOO_MANY = "accepts one too many: the limit itself counts as room"
 STATES_COUNT = "counts tasks that are no longer pending"
 NEEDLESS = "refuses although there is room"
 KEY_MAKES_ANOTHER = "a known key makes another task"
 KEY_LATE = "asks for the limit before it asks for the key"
-HALF = "stores a task in more than one transaction: a crash in between leaves half of it"
 KEEPS = "keeps its connections open"
-WAITS = "keeps its transaction open after it has returned, so that others wait for it"
 OTHER_ERROR = "full is another error than QueueFull"
 UNTOLD = "a refusal is not told"
 NOT_PENDING = "the task is not stored as pending"
@@ -42,7 +36,7 @@ def _said(one: Told) -> str:
     return "returned an id" if isinstance(one["value"], str) else f"returned {one['value']!r}"
 
 
-def _full(error: dict[str, Any]) -> bool:
+def is_full(error: dict[str, Any]) -> bool:
     return "QueueFull" in error.get("bases", ())
 
 
@@ -59,12 +53,25 @@ def _steps(seen: Seen, facts: Facts) -> list[tuple[dict[str, Row], Told]]:
     return steps
 
 
+def stored_some(seen: Seen, facts: Facts) -> bool:
+    return any(_new(before, one) for before, one in _steps(seen, facts))
+
+
+def refused_some(seen: Seen, facts: Facts) -> bool:
+    return any(is_full(one.get("error", {})) for one in _told(seen))
+
+
+def knew_some(seen: Seen, facts: Facts) -> bool:
+    """Whether a key that was known gave its task's id."""
+    return any(one.get("value") == _old(before, one) is not None for before, one in _steps(seen, facts))
+
+
 def accepts(seen: Seen, facts: Facts) -> Finding | None:
     for before, one in _steps(seen, facts):
         if "error" in one:
             return Finding(
                 f"the queue is nearly empty, and submit {_said(one)}",
-                NEEDLESS if _full(one["error"]) else "fails on its own",
+                NEEDLESS if is_full(one["error"]) else "fails on its own",
             )
         new = _new(before, one)
         if not new:
@@ -84,7 +91,7 @@ NOT_STORED = "returns an id of a task that is not stored: the transaction is not
 def stores(seen: Seen, facts: Facts) -> Finding | None:
     for before, one in _steps(seen, facts):
         for name in _new(before, one):
-            why = _why_not(one["rows"][name], one["asked"])
+            why = why_not(one["rows"][name], one["asked"])
             if why:
                 return Finding(f"the new task has {why[0]} {one['rows'][name][why[0]]!r}", why[1])
         touched = [n for n, r in before.items() if n in one["rows"] and changed(r, one["rows"][n])]
@@ -94,7 +101,7 @@ def stores(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
-def _why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
+def why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
     """The column that is wrong in a new row, and how one calls that."""
     text, _, key = asked
     wanted = {
@@ -126,7 +133,7 @@ def counts(seen: Seen, facts: Facts) -> Finding | None:
     for before, one in _steps(seen, facts):
         pending, most = sum(row["state"] == "pending" for row in before.values()), one["asked"][1]
         if pending < most and "error" in one:
-            why = STATES_COUNT if _full(one["error"]) else "fails on its own"
+            why = STATES_COUNT if is_full(one["error"]) else "fails on its own"
             return Finding(
                 f"{pending} of {len(before)} tasks are pending, the limit is {most}, and submit {_said(one)}", why
             )
@@ -151,7 +158,7 @@ def says_no(seen: Seen, facts: Facts) -> Finding | None:
         if _new(before, one):
             late = "says that it is full, and has stored the task" if "error" in one else TOO_MANY
             return Finding(f"the queue was full, submit {_said(one)}, and a task was stored", late)
-        if "error" not in one or not _full(one["error"]):
+        if "error" not in one or not is_full(one["error"]):
             why = OTHER_ERROR if "error" in one else UNTOLD
             return Finding(f"the queue was full, and submit {_said(one)}", why)
     return None
@@ -160,7 +167,7 @@ def says_no(seen: Seen, facts: Facts) -> Finding | None:
 def says_when(seen: Seen, facts: Facts) -> Finding | None:
     for one in _told(seen):
         after = one.get("error", {}).get("data", {}).get("retry_after", 1.0)
-        if "error" in one and _full(one["error"]) and not (isinstance(after, (int, float)) and after > 0):
+        if "error" in one and is_full(one["error"]) and not (isinstance(after, (int, float)) and after > 0):
             return Finding(f"QueueFull with retry_after {after!r}", "does not say when to come again (retry_after > 0)")
     return None
 
@@ -197,7 +204,7 @@ KEY_WRONG = "a known key gives something else than its task's id, or changes tha
 
 def key_first(seen: Seen, facts: Facts) -> Finding | None:
     for before, one in _steps(seen, facts):
-        if _old(before, one) is not None and "error" in one and _full(one["error"]):
+        if _old(before, one) is not None and "error" in one and is_full(one["error"]):
             return Finding(f"the queue is full, a known key came again, and submit {_said(one)}", KEY_LATE)
     return None
 
@@ -205,83 +212,3 @@ def key_first(seen: Seen, facts: Facts) -> Finding | None:
 def gives_back(seen: Seen, facts: Facts) -> Finding | None:
     out = int([note for note in seen.end.notes if note.label == "connections"][-1].fault)
     return Finding(f"after {len(_told(seen))} calls {out} connections are in use", KEEPS) if out > 2 else None
-
-
-def does_not_wait(seen: Seen, facts: Facts) -> Finding | None:
-    late = [note for note in seen.end.notes if note.label == "submitted" and note.time > 0]
-    locked = [o for o in seen.end.outcomes if o.how == "raised" and "locked" in o.error["message"]]
-    who = late[0].process if late else locked[0].process if locked else ""
-    return Finding(f"{who} had to wait for one who had submitted already", WAITS) if who else None
-
-
-def _refused(outcome: Outcome) -> bool:
-    return outcome.how == "raised" and _full(outcome.error)
-
-
-def never_too_many(seen: Seen, facts: Facts) -> Finding | None:
-    pending = sum(row["state"] == "pending" for row in seen.end.tasks.values())
-    if seen.case == "two_with_room" or pending <= facts["most"]:
-        return None
-    why = NO_LOCK if on_postgres(seen) else COUNTS_FIRST
-    return Finding(
-        f"{len(seen.end.outcomes)} submitted at once: {pending} are pending, the limit is {facts['most']}", why
-    )
-
-
-def uses_room(seen: Seen, facts: Facts) -> Finding | None:
-    taken = len(seen.end.tasks) - len(facts["rows"])
-    refused = [outcome for outcome in seen.end.outcomes if _refused(outcome)]
-    if refused and taken < facts["room"]:
-        return Finding(
-            f"there was room for {facts['room']}, {taken} were accepted, and {refused[0].process} was refused", NEEDLESS
-        )
-    ids = [o.value for o in seen.end.outcomes if o.how == "returned"]
-    lost = [name for name in ids if name not in seen.end.tasks]
-    if lost or len(set(map(str, ids))) < len(ids):
-        return Finding(f"{len(ids)} were accepted, and {len(lost)} of these are not stored", "an accepted task is lost")
-    return None
-
-
-def no_error(seen: Seen, facts: Facts) -> Finding | None:
-    failed = [o for o in seen.end.outcomes if o.how == "raised" and not _refused(o) and "Exception" in o.error["bases"]]
-    if not failed:
-        return None
-    why = next((why for text, why in ERRORS.items() if text in failed[0].error["message"]), "fails on its own")
-    return Finding(f"{len(seen.end.outcomes)} submitted at once: {failed[0].process} {failed[0]}", why)
-
-
-def one_key(seen: Seen, facts: Facts) -> Finding | None:
-    refused = [o for o in seen.end.outcomes if _refused(o)]
-    if refused:
-        return Finding(f"two submitted under one key: {refused[0].process} {refused[0]}", KEY_LATE)
-    found = no_error(seen, facts)
-    if found is not None:
-        return found
-    ids = {str(o.value) for o in seen.end.outcomes}
-    if len(seen.end.tasks) != 1:
-        return Finding(f"two submitted under one key: {len(seen.end.tasks)} tasks are stored", KEY_MAKES_ANOTHER)
-    if ids != set(seen.end.tasks):
-        return Finding(
-            "two submitted under one key, and one got another id than the stored task's",
-            "the loser gets an id of a task that is not stored",
-        )
-    return None
-
-
-def whole(seen: Seen, facts: Facts) -> Finding | None:
-    for name, row in seen.end.tasks.items():
-        why = None if name in facts["rows"] else _why_not(row, ["shop", 2, "order 7"])
-        if why:
-            return Finding(f"a crash left a task with {why[0]} {row[why[0]]!r}", HALF)
-    return None
-
-
-def once(seen: Seen, facts: Facts) -> Finding | None:
-    new, last = [name for name in seen.end.tasks if name not in facts["rows"]], seen.end.last
-    if len(new) > 1:
-        return Finding(f"asked again after a crash, {len(new)} tasks are stored", KEY_MAKES_ANOTHER)
-    if seen.kind != "end":
-        return None
-    if last.how == "raised":
-        return Finding(f"asked again after a crash, submit {last}", KEY_LATE if _refused(last) else "fails on its own")
-    return None if [last.value] == new else Finding("submit returned another id than the stored task's", NOT_STORED)

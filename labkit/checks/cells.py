@@ -13,7 +13,7 @@ import json
 import re
 import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,12 @@ def without_magics(cell: str) -> str:
     if parse(cell) is not None:
         return cell  # subtle: there a line may begin with % and be Python
     return "\n".join(MAGIC.sub(r"\1pass", line) for line in cell.split("\n"))
+
+
+def redefined(names: Iterable[str], cells: Sequence[str]) -> str:
+    """The first of these names that a cell without any anchor defines at its top, "" for none."""
+    found = {name for cell in cells if anchor_of(cell) is None for node in _statements(parse(cell)) for name in _defined(node)}
+    return next((name for name in names if name in found), "")
 
 
 def _future_first(tree: ast.Module, front: Sequence[str], answer: str) -> str:

@@ -14,7 +14,7 @@ from labkit.checks.claim_races import race_properties
 from labkit.checks.claim_rules import properties
 from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
 from labkit.checks.common import crash_rule, ends
-from labkit.checks.exercise import Exercise, WrongTurn
+from labkit.checks.exercise import Exercise
 from labkit.checks.rows import NOW, row
 from labkit.faults.process import Process
 
@@ -71,26 +71,4 @@ EXERCISE = Exercise(
         ".limit(1).with_for_update(skip_locked=True)`; then, in `engine.begin()`, `update(tasks)"
         ".where(tasks.c.id == best.scalar_subquery()).values(...).returning(*tasks.c)`, with `tasks.c.attempt + 1`. No row: None. Else `task_from_row(row)`.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "look first, take later",
-            "SELECT, then UPDATE by id: two workers see the same row, and both take it. On a quiet day no test shows it.",
-        ),
-        WrongTurn(
-            "one statement will do",
-            "UPDATE ... WHERE id = (SELECT ...) is right on SQLite, which has one writer. On PostgreSQL the second worker waits for the row and takes it all "
-            "the same, unless the inner SELECT locks it.",
-        ),
-        WrongTurn(
-            "IN (SELECT ... LIMIT 1)",
-            "PostgreSQL may run a subquery of IN again for each row that it looks at: one call takes several rows. `=` or a materialized CTE runs it once.",
-        ),
-        WrongTurn(
-            "give up when beaten",
-            "who lost the race for the best row looks for the next one; None would leave the others waiting.",
-        ),
-    ),
-    real_systems="procrastinate, PGQueuer, River, Oban and pg-boss all claim with FOR UPDATE SKIP LOCKED.\n"
-    "delayed_job, odd-jobs and ecto_job took several rows by IN (SELECT ... LIMIT 1) until somebody noticed.\n"
-    "huey's SQLite storage takes the write lock first, with BEGIN EXCLUSIVE.",
 )

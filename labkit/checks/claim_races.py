@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.claim_rules import NEVER_STORED, SEVERAL, id_of, wanted
+from labkit.checks.common import after_crash, crashed
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.rows import Row, changed
 from labkit.faults.outcome import Outcome
@@ -138,6 +139,14 @@ def _does_not_wait(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
+def handed_out(seen: Seen, facts: Facts) -> bool:
+    return seen.kind == "end" and bool(holders(seen, facts))
+
+
+def _several_served(seen: Seen, facts: Facts) -> bool:
+    return len(holders(seen, facts)) > 1
+
+
 def _whole(seen: Seen, facts: Facts) -> Finding | None:
     """Every row is as it was, or taken with all that belongs to it."""
     for name, row in taken(seen, facts).items():
@@ -153,7 +162,7 @@ def _whole(seen: Seen, facts: Facts) -> Finding | None:
 
 def _recovers(seen: Seen, facts: Facts) -> Finding | None:
     """After a crash the next worker gets a task as long as one is left."""
-    if seen.kind != "end":
+    if not after_crash(seen, facts):
         return None
     last = seen.end.last
     if last.how == "raised":
@@ -171,14 +180,29 @@ def _none_after_crash(seen: Seen, facts: Facts) -> Finding | None:
 def race_properties(races: tuple[str, ...], crashes: str) -> tuple[Property, ...]:
     """What is asked of several workers at once, and of one that dies."""
     some = (*races, "at_work")
+    plans = (*some, "another_plan")
     return (
-        Property("whole after a crash", "a crash leaves a row as it was, or taken as one whole", _whole, (crashes,)),
-        Property("lets others work", "nobody waits for a worker that is at its task", _does_not_wait, ("at_work",)),
-        Property("one row by one call", "one call takes one row, whatever the plan", _one_row, (*some, "another_plan")),
-        Property("each task once", "in every order each task goes to one worker", _once, some),
-        Property("none lost", "a task that was taken was handed out, and stays with its worker", _none_lost, races),
-        Property("nobody waits for nothing", "None only when every due task is taken", _home_empty, some),
-        Property("best first, at once too", "no task is left while a lesser one is taken", _best, races),
-        Property("no error leaks", "locked, refused or deadlocked: the caller does not hear of it", no_error, races),
-        Property("goes on after a crash", "after a crash the next worker is served", _recovers, (crashes,)),
+        Property(
+            "whole after a crash", "a crash leaves a row as it was, or taken as one whole", _whole, (crashes,), crashed
+        ),
+        Property(
+            "lets others work",
+            "nobody waits for a worker that is at its task",
+            _does_not_wait,
+            ("at_work",),
+            _several_served,
+        ),
+        Property("one row by one call", "one call takes one row, whatever the plan", _one_row, plans, handed_out),
+        Property("each task once", "in every order each task goes to one worker", _once, some, handed_out),
+        Property(
+            "none lost", "a task that was taken was handed out, and stays with its worker", _none_lost, races, handed_out
+        ),
+        Property("nobody waits for nothing", "None only when every due task is taken", _home_empty, some, handed_out),
+        Property("best first, at once too", "no task is left while a lesser one is taken", _best, races, handed_out),
+        Property(
+            "no error leaks", "locked, refused or deadlocked: the caller does not hear of it", no_error, races, handed_out
+        ),
+        Property(
+            "goes on after a crash", "after a crash the next worker is served", _recovers, (crashes,), after_crash
+        ),
     )

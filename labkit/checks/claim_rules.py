@@ -42,6 +42,10 @@ def _given(seen: Seen, facts: Facts) -> list[tuple[str, str]]:
     return [(name, worker) for name, worker in found if name is not None]
 
 
+def _handed_out(seen: Seen, facts: Facts) -> bool:
+    return seen.kind == "end" and bool(_given(seen, facts))
+
+
 def _does_something(seen: Seen, facts: Facts) -> Finding | None:
     first = _told(seen)[0] if _told(seen) else {}
     if first.get("value", "") is None and all(not changed(facts["rows"][n], r) for n, r in seen.end.tasks.items()):
@@ -201,16 +205,20 @@ def _none(seen: Seen, facts: Facts) -> Finding | None:
     return Finding(f"nothing was due, and the call {last}", why)
 
 
+HANDS_OUT = "hands tasks out"
+
+
 def properties(full: tuple[str, ...], empty: tuple[str, ...]) -> tuple[Property, ...]:
     """What is asked of one worker after the other. `full` are the cases with tasks to take, `empty` those without."""
+    some = _handed_out
     return (
-        Property("hands tasks out", "a due task is handed out", _does_something, full),
-        Property("does not fail", "the call raises nothing", _fails, full),
-        Property("takes only what is due", "all other rows stay as they are", _takes_due, full),
-        Property("takes the row", "the row is running under the worker, with its attempt counted", _row_changes, full),
-        Property("leaves none behind", "every due task is handed out in the end", _leaves_none, full),
-        Property("best first", "highest priority first, then oldest, then by id", _in_order, full),
-        Property("hands it back", "the call returns what it took, as it is stored", _handed_back, full),
-        Property("gives its connection back", "no call keeps a connection", _gives_back, full),
-        Property("None when nothing is due", "nothing due is None and changes nothing", _none, empty),
+        Property(HANDS_OUT, "a due task is handed out", _does_something, full, some),
+        Property("does not fail", "the call raises nothing", _fails, full, some),
+        Property("takes only what is due", "all other rows stay as they are", _takes_due, full, some),
+        Property("takes the row", "the row is running under the worker, with its attempt counted", _row_changes, full, some),
+        Property("leaves none behind", "every due task is handed out in the end", _leaves_none, full, some),
+        Property("best first", "highest priority first, then oldest, then by id", _in_order, full, some),
+        Property("hands it back", "the call returns what it took, as it is stored", _handed_back, full, some),
+        Property("gives its connection back", "no call keeps a connection", _gives_back, full, some),
+        Property("None when nothing is due", "nothing due is None and changes nothing", _none, empty, needs=HANDS_OUT),
     )

@@ -11,11 +11,14 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from labkit.checks.exercise import Finding, Property, Seen
+from labkit.checks.naps import naps_of
 from labkit.faults.fault import Crash
 from labkit.faults.process import Outcome, Process, describe_error, plain
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 SWALLOWS = "catches BaseException: a crash or Ctrl-C is turned into something else"
 
@@ -24,6 +27,16 @@ def interrupted(seen: Seen, facts: dict[str, Any]) -> bool:
     """Whether somebody pressed Ctrl-C in the process that is the first of this run; one that went on after it is another."""
     first = seen.end.outcomes[0].process if seen.end.outcomes else ""
     return seen.kind == "interrupted" and not seen.end.unreached and f"{first}@" in seen.end.token
+
+
+def crashed(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether this is what a crash left, before anybody went on."""
+    return seen.kind == "left" and seen.end.last.how == "crashed"
+
+
+def after_crash(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether this is the end of a run in which somebody went on after a crash."""
+    return seen.kind == "end" and "+crash" in seen.end.token and not seen.end.unreached
 
 
 def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -56,6 +69,16 @@ class Killed(BaseException):
     """Some other way to end that is no Exception."""
 
 
+def called(name: str) -> Callable[[Function], Function]:
+    """A decorator: what Python says of a function names it as the exercise does, not as the check has made it."""
+
+    def rename(function: Function) -> Function:
+        function.__name__ = function.__qualname__ = name
+        return function
+
+    return rename
+
+
 def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
     """How one of several calls in a body ended: {"value": ...} or {"error": ...}, as in an `Outcome`."""
     try:
@@ -71,7 +94,7 @@ def try_exits(call: Callable[[Callable[..., NoReturn]], Any]) -> list[list[Any]]
 
     Gives [name of the kind, whether the function was called at all, how the call ended] for each.
     """
-    return [_try_exit(call, kind) for kind in (KeyboardInterrupt, SystemExit, CancelledError, Killed)]
+    return [_try_exit(call, kind) for kind in (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, Killed)]
 
 
 def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseException]) -> list[Any]:
@@ -116,8 +139,16 @@ def raised(outcome: Outcome, *types: str) -> bool:
 
 
 def body(name: str, call: Callable[[Any, Process], Any]) -> Callable[[Any], list[Callable[[Process], Any]]]:
-    """A `Case.build` with one body: `call(function, process)`, the function being the answer's `name`, fresh in each process."""
-    return bodies(name, call)
+    """A `Case.build` with one body: `call(function, process)`, the function being the answer's `name`, fresh in each process.
+
+    Time passes on the clock that the answer is given, and by no `time.sleep`.
+    """
+
+    def play(answer: Any, process: Process) -> Any:
+        with naps_of(process, passing=False):
+            return call(answer.fresh()[name], process)
+
+    return lambda answer: [partial(play, answer)]
 
 
 def bodies(name: str, *calls: Callable[[Any, Process], Any]) -> Callable[[Any], list[Callable[[Process], Any]]]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from typing import Any
 
 from labkit.checks import deadline_rules as rules
-from labkit.checks.common import body, crash_rule, ends, exits_rule, outcome_of, try_exits
+from labkit.checks.common import body, called, crash_rule, ends, exits_rule, outcome_of, try_exits
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import DeadlineExceeded
 from labkit.faults.process import Process
 
 NAME = "run_with_deadline"
-IN_TIME = ("in_time", "tuple", "other_zone", "falsy_results")
+IN_TIME = ("in_time", "tuple", "other_zone", "falsy_results", "none_is_a_result", "in_two_days")
+TWO_DAYS = 2 * 86400
 EXCEEDED = (
     "exactly_full_then_more",
     "late_in_the_middle",
@@ -29,10 +31,16 @@ EXCEEDED = (
     "long_past",
 )
 DELHI = timezone(timedelta(hours=5, minutes=30))
+RAISED: tuple[Exception, ...] = (
+    RuntimeError("some"),
+    StopIteration(),
+    NameError("some"),
+    ExceptionGroup("some", [ValueError("one"), DeadlineExceeded("its own")]),
+)
 OWN = ("ValueError", "TimeoutError", "TransientError", "TerminalError")
 
 
-def plan(left: int, *seconds: int, results: Sequence[str] = ()) -> dict[str, Any]:
+def plan(left: int, *seconds: int, results: Sequence[str | None] = ()) -> dict[str, Any]:
     """The facts of a case: `left` seconds until the deadline, steps that take `seconds`, and what a right answer makes of it."""
     facts: dict[str, Any] = {
         "left": left,
@@ -53,10 +61,11 @@ def plan(left: int, *seconds: int, results: Sequence[str] = ()) -> dict[str, Any
     return {**facts, "given": given, "done": done, "ends_as": ends_as}
 
 
-def _step(process: Process, number: int, taken: int, result: str) -> Callable[[float], str]:
-    def step(seconds: float) -> str:
+def _step(process: Process, number: int, taken: int, result: Any) -> Callable[[float], Any]:
+    @called("step")
+    def step(seconds: float) -> Any:
         told = f"{float(seconds):g}" if isinstance(seconds, int | float) else f"{seconds!r}"
-        process.note(f"step {number}", told)
+        process.note(f"step {number}", f"may take {told} s")
         process.clock.sleep(taken)
         process.cloud.deploy_container(f"app{number}", key=f"k{number}")
         return result
@@ -65,6 +74,7 @@ def _step(process: Process, number: int, taken: int, result: str) -> Callable[[f
 
 
 def _deadline(process: Process, left: int, zone: tzinfo = UTC) -> datetime:
+    process.note("deadline", str(left))  # the picture draws it
     return (process.clock.now() + timedelta(seconds=left)).astimezone(zone)
 
 
@@ -81,7 +91,7 @@ def _run(
         try:
             return run(given, _deadline(process, facts["left"], zone), process.clock)
         finally:
-            process.note("steps", "as they were" if list(given) == steps else "changed")
+            process.note("list of steps", "not changed" if list(given) == steps else "changed")
 
     return play
 
@@ -98,6 +108,7 @@ def _own_deadline(run: Any, process: Process) -> Any:
     """A step that has a deadline of its own, and exceeds it: its error is the step's business."""
     own = DeadlineExceeded("injected: the step's own deadline", completed=["inner"])
 
+    @called("step")
     def step(seconds: float) -> str:
         raise own
 
@@ -108,10 +119,50 @@ def _own_deadline(run: Any, process: Process) -> Any:
     )
 
 
+def _kinds(run: Any, process: Process) -> Any:
+    """[kind of error that step 2 raised, whether it came through, what the call did, whether step 3 ran] for each kind."""
+
+    def one(own: Exception) -> list[Any]:
+        ran: list[str] = []
+
+        @called("step")
+        def fails(seconds: float) -> str:
+            raise own
+
+        @called("step")
+        def after(seconds: float) -> str:
+            ran.append("step 3")
+            return "step 3 done"
+
+        try:
+            got = run([_step(process, 1, 1, "step 1 done"), fails, after], _deadline(process, 60), process.clock)
+        except Exception as error:  # as text: an error that a step raised is no slip of the answer's own
+            # subtle: out of a generator or a coroutine StopIteration comes as the cause of a RuntimeError
+            same = error is own or (isinstance(own, StopIteration) and error.__cause__ is own)
+            return [type(own).__name__, same, f"raised {type(error).__name__}", bool(ran)]
+        return [type(own).__name__, False, f"returned {got!r}", bool(ran)]
+
+    return [one(own) for own in RAISED]
+
+
+def _same_step(run: Any, process: Process) -> Any:
+    """One callable that stands in the list twice, with another between."""
+    again = _step(process, 1, 10, "step 1 done")
+    return run([again, _step(process, 2, 20, "step 2 done"), again], _deadline(process, 60), process.clock)
+
+
 def _leave(run: Any, process: Process) -> Any:
-    return try_exits(
-        lambda leave: run([_step(process, 1, 1, "step 1 done"), leave], _deadline(process, 600), process.clock)
-    )
+    """An exit out of a step that is in time, and out of one that is late."""
+
+    def after(seconds: int, leave: Callable[..., Any]) -> Any:
+        @called("step")
+        def leaves(left: float) -> Any:
+            process.clock.sleep(seconds)
+            return leave()
+
+        return run([_step(process, 1, 1, "step 1 done"), leaves], _deadline(process, 600), process.clock)
+
+    return [*try_exits(partial(after, 0)), *try_exits(partial(after, 700))]
 
 
 STEPPED = tuple(
@@ -135,6 +186,8 @@ EXERCISE = Exercise(
         _case("tuple", plan(45, 10, 20, 5), kind=tuple),
         _case("other_zone", plan(90, 10, 20, 5), zone=DELHI),
         _case("falsy_results", plan(60, 10, 20, 5, 1, results=("", "same", "same", ""))),
+        _case("none_is_a_result", plan(60, 10, 20, 5, results=("step 1 done", None, "step 3 done"))),
+        _case("in_two_days", plan(TWO_DAYS + 60, 10, 20, 5)),
         _case("full", plan(60, 10, 49, 1)),
         _case("long_past", plan(-30, 10, 20)),
         _case("late_alone", plan(60, 61)),
@@ -154,6 +207,8 @@ EXERCISE = Exercise(
         _case("own_error", plan(60, 10, 20, 5), *(f"p1@cloud2.before+error({name})" for name in OWN)),
         _case("late_error", plan(60, 10, 60, 5), "p1@cloud2.before+error(ValueError)"),
         Case("own_deadline", body(NAME, _own_deadline)),
+        Case("kinds", body(NAME, _kinds)),
+        Case("same_step", body(NAME, _same_step)),
         Case("twice", body(NAME, _twice)),
         Case("crashes", body(NAME, _run(plan(60, 10, 20, 5))), engine="sweep"),
         Case("exits", body(NAME, _leave)),
@@ -167,8 +222,15 @@ EXERCISE = Exercise(
             "each step is given the seconds that remain",
             rules.seconds_left,
             (*IN_TIME, "full", *EXCEEDED),
+            rules.ran_steps,
         ),
-        Property("tests before each step", "no step begins when nothing remains", rules.tested_before, EXCEEDED),
+        Property(
+            "tests before each step",
+            "no step begins when nothing remains",
+            rules.tested_before,
+            EXCEEDED,
+            rules.ran_steps,
+        ),
         Property("exactly is in time", "a step that ends exactly at the deadline counts", rules.exactly, ("full",)),
         Property(
             "tells what was done", "DeadlineExceeded with the results that were in time", rules.exceeded, EXCEEDED
@@ -181,6 +243,21 @@ EXERCISE = Exercise(
             "comes through, and nothing more runs",
             rules.own_error,
             ("own_error", "late_error", "own_deadline"),
+            rules.step_failed,
+        ),
+        Property(
+            "an error of any kind",
+            "what a step raises comes through, StopIteration and a group of errors too",
+            rules.every_kind,
+            ("kinds",),
+            rules.ran_steps,
+        ),
+        Property(
+            "runs each place of the list",
+            "a step that stands in the list twice runs twice",
+            rules.same_step,
+            ("same_step",),
+            rules.ran_steps,
         ),
         Property("steady clock", "a stepped wall clock changes nothing", rules.stepped, ("stepped",)),
         Property(
@@ -194,6 +271,7 @@ EXERCISE = Exercise(
             "the list of steps stays as it was, and nobody waits",
             rules.leaves_alone,
             (*IN_TIME, "full", *EXCEEDED),
+            rules.ran_steps,
         ),
         Property("starts afresh", "each run begins with nothing", rules.afresh, ("twice",)),
         crash_rule("crashes"),

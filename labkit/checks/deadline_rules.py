@@ -18,18 +18,27 @@ FROM_THE_START = "the time left is wrong from the start: another clock, another 
 
 def _given(seen: Seen) -> list[str]:
     """What each step that ran was given, in the order in which they ran."""
-    return [note.fault for note in seen.end.notes if note.label.startswith("step ")]
+    told = [note.fault for note in seen.end.notes if note.label.startswith("step ")]
+    return [text.removeprefix("may take ").removesuffix(" s") for text in told]
 
 
 def _names(seen: Seen) -> list[str]:
     return [note.label for note in seen.end.notes if note.label.startswith("step ")]
 
 
+def ran_steps(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "end" and bool(_names(seen))
+
+
+def step_failed(seen: Seen, facts: dict[str, Any]) -> bool:
+    return bool(_injected(seen)) and "step 1" in _names(seen)
+
+
 def all_in_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     last, names = seen.end.last, _names(seen)
     wanted = [f"step {n}" for n in range(1, len(facts["seconds"]) + 1)]
     if names != wanted:
-        said = f"{len(wanted)} steps in time; run were {', '.join(names) or 'none'}, and the call {last}"
+        said = f"{len(wanted)} steps in time; those that ran: {', '.join(names) or 'none'}; and the call {last}"
         none = not names and raised(last, "DeadlineExceeded")
         return Finding(said, FROM_THE_START if none else _which(names, wanted))
     if last.how == "returned" and last.value == facts["done"]:
@@ -123,8 +132,35 @@ def own_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.case == "late_error" and raised(last, "DeadlineExceeded"):
         return None
     if raised(last, wanted) and "injected" in last.error["message"]:
-        return None
+        return _changed(seen)
     return Finding(f"step 2 raised {wanted}, and the call {last}", "a step's own error does not come through")
+
+
+def _changed(seen: Seen) -> Finding | None:
+    """Whether the deadline that a step exceeded for itself tells still what was done inside."""
+    completed = seen.end.last.error["data"].get("completed")
+    if seen.case != "own_deadline" or completed == ["inner"]:
+        return None
+    said = f"step 2 raised its own DeadlineExceeded with completed=['inner'], and it came out with {completed!r}"
+    return Finding(said, "a step's own error does not come through as it was")
+
+
+def every_kind(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    for kind, same, how, went_on in seen.end.last.value or ():
+        if went_on:
+            return Finding(f"step 2 raised {kind}, and step 3 was run", "goes on after a step has failed")
+        if not same:
+            return Finding(f"step 2 raised {kind}, and the call {how}", "a step's own error does not come through")
+    return None
+
+
+def same_step(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    last, names = seen.end.last, _names(seen)
+    wanted = ["step 1", "step 2", "step 1"]
+    if names == wanted and last.how == "returned" and last.value == [f"{name} done" for name in wanted]:
+        return None
+    said = f"the list was {', '.join(wanted)}; run were {', '.join(names) or 'none'}, and the call {last}"
+    return Finding(said, "takes a step that stands in the list twice for one")
 
 
 def _injected(seen: Seen) -> str:
@@ -152,7 +188,7 @@ def _by_the_wall_clock(found: Finding | None, how: str) -> Finding | None:
 
 
 def leaves_alone(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if any(note.label == "steps" and note.fault == "changed" for note in seen.end.notes):
+    if any(note.label == "list of steps" and note.fault == "changed" for note in seen.end.notes):
         return Finding("the list of steps that was given is another one afterwards", "changes the caller's list")
     wanted = sum(facts["seconds"][: len(_names(seen))])
     if seen.end.seconds != wanted:

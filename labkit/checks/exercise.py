@@ -79,24 +79,21 @@ class Seen:
 
 @dataclass(frozen=True)
 class Property:
-    """Something that must hold. `find` looks at one run; `exercised` says whether a run put it to the test (default: any run of its cases)."""
+    """Something that must hold.
+
+    `find` looks at one run; `exercised` says whether a run put it to the test (default: any that came to its end). An answer that never put the property
+    `needs` to the test shows nothing here either: who never hands out a task also hands out none when nothing is due.
+    """
 
     name: str
     claim: str
     find: Callable[[Seen, dict[str, Any]], Finding | None]
     cases: tuple[str, ...] = ()  # empty: all
     exercised: Callable[[Seen, dict[str, Any]], bool] = lambda seen, facts: seen.kind == "end"
+    needs: str = ""
 
     def looks_at(self, case: str) -> bool:
         return not self.cases or case in self.cases
-
-
-@dataclass(frozen=True)
-class WrongTurn:
-    """A common wrong turn, shown after passing: what people write, and what it costs them."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -114,8 +111,6 @@ class Exercise:
     cases: tuple[Case, ...]
     properties: tuple[Property, ...]
     hints: tuple[str, ...]
-    wrong_turns: tuple[WrongTurn, ...] = ()
-    real_systems: str = ""
     shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once
 
     def to_show(self) -> list[tuple[str, str]]:
@@ -127,8 +122,8 @@ class Exercise:
 
     def hint(self, level: int) -> str:
         """One hint: 1 is a nudge, the last one is nearly there. Raises `UsageError` for a level that is none."""
-        if not 1 <= level <= len(self.hints):
-            raise UsageError(f"{self.id} has the hints 1 to {len(self.hints)}")
+        if not isinstance(level, int) or not 1 <= level <= len(self.hints):
+            raise UsageError(f"{self.id} has the hints 1 to {len(self.hints)}, not {level!r}")
         return self.hints[level - 1]
 
     def case(self, name: str) -> Case:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.nursery import Report
 from labkit.faults.runner import Runner, follow
 from labkit.faults.scenario import End
-from labkit.faults.schedule import Schedule
+from labkit.faults.schedule import Schedule, Token
 from labkit.faults.search import search_runs
 from labkit.faults.sweep import Closure, sweep_runs
 from labkit.faults.world import Photograph, World
@@ -141,13 +142,23 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
         counts = {"orders": orders.runs, "runs": orders.runs, "preemptions": orders.preemptions}
         return counts | actors | {"closed": orders.closed}
     if engine == "search":
-        ran, _ = search_runs(runner, examples=100, seen=lambda end: tell("end", end))
+        tell_drawn = partial(_tell_drawn, runner, tell)
+        ran, _ = search_runs(runner, examples=100, faults=case.faults, seen=tell_drawn)
         return {"runs": ran}
     for text in case.schedules:
         schedule = Schedule.parse(text)
         for kind, end in [*_left(runner, schedule), ("end", runner.run(schedule)[0])]:
             tell(kind, end)
     return {"runs": len(case.schedules)}
+
+
+def _tell_drawn(runner: Runner, tell: Callable[[str, End], None], end: End) -> None:
+    """Tell the end of a schedule that was drawn; and where its only fault struck, what that left."""
+    tell("end", end)
+    schedule = Token.parse(end.token).schedule
+    if len(schedule.injections) == 1 and not end.unreached and not end.moved:
+        for kind, left in _left(runner, schedule):
+            tell(kind, left)
 
 
 def say(report: Report, said: dict[str, Any]) -> None:

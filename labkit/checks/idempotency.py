@@ -11,7 +11,7 @@ from typing import Any
 
 from labkit.checks.common import same_task
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
-from labkit.checks.stored_task import Story, races, shared_cases
+from labkit.checks.stored_task import LEASED, LONG_ID, LONG_RESULT, OLD, Story, races, shared_cases
 from labkit.checks.stored_task_rules import work_properties
 from labkit.faults.process import Process
 
@@ -23,10 +23,14 @@ ENDED = (*SWEPT, "left_running", "left_waiting", "left_failed", "falsy_result")
 
 fresh = Story()
 left_running = Story(
-    "running", "t2", "café", "v2 is up", {"worker_id": "w1", "attempt": 1, "priority": 5, "idempotency_key": "order 7"}
+    "running",
+    LONG_ID,
+    "  a café with a bar ",
+    LONG_RESULT,
+    {**OLD, **LEASED, "attempt": 7, "priority": 5, "idempotency_key": "order 7"},
 )
-left_waiting = Story("waiting", "t3", "stage")
-left_failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "old"})
+left_waiting = Story("waiting", "t3", "")
+left_failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "old", "result": "v3 was up", "attempt": 7})
 
 
 def _twice(execute: Any, process: Process) -> Any:

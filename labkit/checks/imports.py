@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, UsageError
 
 # what an answer may import from labkit (and from its modules, by these names)
 NAMES = frozenset(
@@ -33,6 +33,9 @@ NAMES = frozenset(
         "SagaFailed", "CompensationFailed",
     }
 )  # fmt: skip
+LATER = frozenset(  # of these, what comes with a later chapter
+    {"AgentState", "Artifact", "Checkpoint", "ContextSlice", "Fact", "SagaLog", "SagaStep", "StatePatch", "ToolJournal", "TraceEvent"}
+)
 HOMES = frozenset(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database")) | {
     "labkit"
 }
@@ -43,8 +46,22 @@ PACKAGE = Path(__file__).resolve().parents[1]
 refused: list[str] = []  # while answers ran in this process, in order
 
 
+NOT_THE_SOLUTION = "from labkit an answer may use only the names in the exercise, not the library's own solution"
+THESE_PACKAGES = "an answer may use the standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio"
+
+
 class Forbidden(LabkitError):
     """The answer imports what an answer may not import."""
+
+
+class NotYet(UsageError):
+    """The answer imports a name that this labkit does not have yet."""
+
+
+def diagnosis(why: str) -> str:
+    """What a refusal says about the answer, in a few words."""
+    solution = NOT_THE_SOLUTION in why
+    return "imports the solution instead of writing it" if solution else "imports a module that answers may not use"
 
 
 def look_at_imports(tree: ast.Module) -> None:
@@ -72,23 +89,17 @@ def _is_our_module(text: str) -> bool:
 def refuse(module: str, name: str = "") -> None:
     """Return when an answer may import this, raise `Forbidden` when it may not. `name` is what is taken from the module."""
     top = module.split(".")[0]
+    if module in HOMES and name in LATER:
+        raise NotYet(f"the answer imports {name}, which is not part of this labkit yet")
     if top == "labkit":
         if module in HOMES and (
             name in NAMES or name in ("", "*") or name.startswith("__") or f"{module}.{name}" in HOMES
         ):
             return
         wanted = f"{module}.{name}" if name else module
-        _no(
-            f"the answer imports {wanted}: from labkit an answer may use only the names in the exercise, not the library's own solution"
-        )
+        raise Forbidden(f"the answer imports {wanted}: {NOT_THE_SOLUTION}")
     if top not in PACKAGES:
-        _no(
-            f"the answer imports {module}: an answer may use the standard library, sqlalchemy, starlette, sse_starlette, pydantic and anyio"
-        )
-
-
-def _no(why: str) -> None:
-    raise Forbidden(why)
+        raise Forbidden(f"the answer imports {module}: {THESE_PACKAGES}")
 
 
 def _remember(module: str, name: str = "") -> None:

@@ -8,17 +8,20 @@ Not handled here: how the runs came about (see `host`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
+from labkit.checks.slips import OWN_ERROR, slip, with_place
 from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN as BROKEN
 from labkit.faults.report import HOLDS as HOLDS
 from labkit.faults.report import NOT_EXERCISED as NOT_EXERCISED
 
 NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)  # from a run that no property thought of
+NOT_REACHED = "your code failed with an error of its own before this could be tested"
 UNHEARD_OF = "leaves a world that nobody thought of"
 
 
@@ -43,28 +46,28 @@ class Jury:
 
     exercise: Exercise
     place: Callable[[int], str] | None = None
-    worst: dict[str, tuple[tuple[int, int, int], Finding, str]] = field(default_factory=dict)
+    worst: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
     heard: int = 0
 
     def hear(self, seen: Seen) -> None:
         """Hold one run against every property that looks at its case."""
         self.heard += 1
-        facts = self.exercise.case(seen.case).facts
+        facts, own = self.exercise.case(seen.case).facts, slip(seen, self.place)
         for prop in self.exercise.properties:
             if not prop.looks_at(seen.case):
                 continue
-            if prop.exercised(seen, facts):
+            if own is None and _exercised(prop, seen, facts):
                 self.exercised.add(prop.name)
             found = self._find(prop, seen, facts)
             if found is not None:
-                message = _with_place(found.message, seen, self.place) if self.place else found.message
-                self._keep(prop.name, replace(found, message=message), seen.end.token)
+                message = with_place(found.message, seen, self.place) if self.place else found.message
+                self._keep(prop.name, own or replace(found, message=message), seen.end.token)
 
     def _find(self, prop: Property, seen: Seen, facts: dict[str, Any]) -> Finding | None:
         try:
             return prop.find(seen, facts)
-        except (LookupError, TypeError, ValueError, AttributeError):  # a world that no property thought of
+        except UNREADABLE:  # a world that no property thought of
             return Finding(f"the run ended in a way that cannot be judged: {seen.end!r}"[:300], UNHEARD_OF)
 
     def stuck(self, case: str, token: str = "") -> None:
@@ -78,7 +81,8 @@ class Jury:
     def _keep(self, name: str, found: Finding, token: str) -> None:
         found = replace(found, message=(found.message.splitlines() or [""])[0][:400])
         schedule = token.partition(":")[2]
-        simplicity = (schedule.count("+"), schedule.count("x"), len(schedule))
+        # a run in which the answer's own code failed says the least about any property
+        simplicity = (found.diagnosis == OWN_ERROR, schedule.count("+"), schedule.count("x"), len(schedule))
         if name not in self.worst or simplicity < self.worst[name][0]:
             self.worst[name] = (simplicity, found, token)
 
@@ -87,36 +91,27 @@ class Jury:
         return bool(self.worst)
 
     def verdicts(self) -> list[Judged]:
-        made = []
-        for prop in self.exercise.properties:
-            if prop.name in self.worst:
-                _, found, token = self.worst[prop.name]
-                made.append(Judged(prop.name, BROKEN, found.message, token, found.diagnosis, prop.claim))
-            elif prop.name in self.exercised:
-                made.append(Judged(prop.name, HOLDS, claim=prop.claim))
-            else:
-                made.append(Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim))
-        return made
+        """One for each property. An error of the answer's own breaks the first that it reaches; the others were not tested."""
+        slips: set[str] = set()
+        return [self._verdict(prop, slips) for prop in self.exercise.properties]
+
+    def _verdict(self, prop: Property, slips: set[str]) -> Judged:
+        if prop.name in self.worst:
+            _, found, token = self.worst[prop.name]
+            if found.message in slips:
+                return Judged(prop.name, NOT_EXERCISED, NOT_REACHED, claim=prop.claim)
+            slips |= {found.message} if found.diagnosis == OWN_ERROR else set()
+            return Judged(prop.name, BROKEN, found.message, token, found.diagnosis, prop.claim)
+        if prop.name in self.exercised and (not prop.needs or prop.needs in self.exercised):
+            return Judged(prop.name, HOLDS, claim=prop.claim)
+        return Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim)
 
 
-def _with_place(message: str, seen: Seen, place: Callable[[int], str]) -> str:
-    """The message, with the line of the answer behind an error that it tells of."""
-    errors = [error for outcome in seen.end.outcomes for error in _errors((outcome.error, outcome.value))]
-    for short in (False, True):
-        for error in errors:
-            said = f"raised {error['type']}" + ("" if short else f": {error['message']}")
-            if said in message:
-                return message.replace(said, f"{said.splitlines()[0]} ({place(error['line'])})", 1)
-    return message
-
-
-def _errors(data: Any) -> Iterator[dict[str, Any]]:
-    """The errors in plain data of which the line is known."""
-    if isinstance(data, dict) and {"type", "message", "line"} <= data.keys():
-        yield data
-    elif isinstance(data, (dict, list, tuple)):
-        for inside in data.values() if isinstance(data, dict) else data:
-            yield from _errors(inside)
+def _exercised(prop: Property, seen: Seen, facts: dict[str, Any]) -> bool:
+    try:
+        return prop.exercised(seen, facts)
+    except UNREADABLE:
+        return False
 
 
 def overall(judged: Sequence[Judged]) -> str:

@@ -15,8 +15,8 @@ from labkit.checks import lease_stories as stories
 from labkit.checks.claim_races import race_properties
 from labkit.checks.claim_rules import properties
 from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
-from labkit.checks.common import crash_rule, ends
-from labkit.checks.exercise import Exercise, Property, WrongTurn
+from labkit.checks.common import after_crash, crash_rule, crashed, ends
+from labkit.checks.exercise import Exercise, Property
 from labkit.checks.rows import at, row
 
 FIELDS = [("worker_id", "worker_id"), ("attempt", "attempt"), ("expires_at", "lease_expires_at")]
@@ -88,15 +88,27 @@ EXERCISE = Exercise(
         Property("renews", "a heartbeat moves the end of the lease, and nothing else", rules.renews, ("renewed",)),
         Property("keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",)),
         Property("completes", "complete stores the result and ends the task", rules.completes, COMPLETED),
-        Property("late is not lost", "a lease that is over holds until somebody takes it", rules.late, ("late",)),
+        Property("late is not lost", "a lease that is over holds until somebody takes it", rules.late, ("late",), rules.written),
         Property("fences", "who lost the task gets StaleLease and changes nothing", rules.fences, ("not_mine",)),
         Property("stops the zombie", "who slept past the lease cannot write over its successor", rules.zombie, ZOMBIES),
         Property("one of two", "of two writes that exclude each other one goes through", rules.one_wins, stories.DUELS),
         Property(
-            "no error leaks here", "whoever meets another hears StaleLease at most", rules.no_error, stories.DUELS
+            "no error leaks here",
+            "whoever meets another hears StaleLease at most",
+            rules.no_error,
+            stories.DUELS,
+            rules.written,
         ),
-        Property("whole at every step", "no crash leaves a task without lease or result", rules.whole, ("dies",)),
-        Property("comes back", "what a dead worker held is done in the end, by another", rules.comes_back, ("dies",)),
+        Property(
+            "whole at every step", "no crash leaves a task without lease or result", rules.whole, ("dies",), crashed
+        ),
+        Property(
+            "comes back",
+            "what a dead worker held is done in the end, by another",
+            rules.comes_back,
+            ("dies",),
+            after_crash,
+        ),
         crash_rule("crashes", "dies"),
         ends(),
     ),
@@ -108,25 +120,4 @@ EXERCISE = Exercise(
         "then `if connection.execute(update(tasks).where(fence).values(...)).rowcount == 0: raise StaleLease()`. Two workers may share a name: "
         "only the attempt tells them apart.",
     ),
-    wrong_turns=(
-        WrongTurn(
-            "no fence",
-            "most queues let whoever comes complete the task by its id: a worker that slept past its lease writes over its successor.",
-        ),
-        WrongTurn(
-            "the worker's name is the fence",
-            "host names and pod names come back. The attempt is counted up by each claim, so it never does.",
-        ),
-        WrongTurn(
-            "look, then write",
-            "a test in Python before the UPDATE is old when the UPDATE runs. The test belongs in its WHERE.",
-        ),
-        WrongTurn(
-            "expired is lost",
-            "a lease that is over and that nobody took harms nobody: to refuse the result would throw good work away.",
-        ),
-    ),
-    real_systems="SQS calls it the visibility timeout, and its receipt handle changes with each delivery.\n"
-    "pg-boss and Oban's Lifeline rescue by time alone; both had zombies that wrote.\n"
-    "Kleppmann's fencing token is the same idea for a lock service; Chubby's sequencer is its ancestor.",
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.claim_races import ERRORS
+from labkit.checks.common import after_crash
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.lease_stories import SECONDS
 from labkit.checks.rows import Row, at, changed
@@ -38,6 +39,12 @@ def _said(one: Told) -> str:
 
 def _stale(one: Told) -> bool:
     return "StaleLease" in one.get("error", {}).get("bases", ())
+
+
+def written(seen: Seen, facts: Facts) -> bool:
+    """Whether a call of the answer changed the task."""
+    rows = [one["rows"] for one in _told(seen)] or [seen.end.tasks]
+    return seen.kind == "end" and any(changed(facts["rows"]["t1"], row["t1"]) for row in rows)
 
 
 def renews(seen: Seen, facts: Facts) -> Finding | None:
@@ -210,7 +217,7 @@ def _not_the_winners(won: Told, stored: Row, both: str) -> Finding | None:
 
 def comes_back(seen: Seen, facts: Facts) -> Finding | None:
     last, row = seen.end.last, seen.end.tasks["t1"]
-    if seen.kind != "end" or (last.how == "returned" and last.value == "nobody"):
+    if not after_crash(seen, facts) or (last.how == "returned" and last.value == "nobody"):
         return None
     if last.how == "raised":
         return Finding(f"after a crash the next worker {last}", "a crash leaves what the next worker stumbles over")

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 MEMORY = 2 << 30  # bytes
@@ -26,6 +26,7 @@ STARTS = frozenset(
         "os.startfile",
         "pty.spawn",
         "subprocess.Popen",
+        "ctypes.dlopen",  # behind it stands C's own fork
     }
 )
 MOST_OUTPUT = 10_000  # characters that an answer may print before we stop listening
@@ -54,15 +55,16 @@ def limit_resources() -> None:
         import resource
     except ImportError:  # the wall clock of whoever listens is the limit then
         return
-    limits = (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU),
-        (resource.RLIMIT_FSIZE, FILE),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for kind, most in limits:
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    set_limits(resource)
+
+
+def set_limits(resource: Any) -> None:
+    """Lower each limit that this platform has and lets us lower; macOS refuses one on the address space."""
+    for name, most in (("RLIMIT_AS", MEMORY), ("RLIMIT_CPU", CPU), ("RLIMIT_FSIZE", FILE), ("RLIMIT_CORE", 0)):
+        with suppress(AttributeError, ValueError, OSError):
+            kind = getattr(resource, name)
+            _, hard = resource.getrlimit(kind)
+            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _no_processes(event: str, arguments: tuple[Any, ...]) -> None:

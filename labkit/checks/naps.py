@@ -1,9 +1,10 @@
 """`time.sleep` in an answer lets the world's time pass instead of the machine's, and others move meanwhile.
 
 An answer that waits a little before it tries again is a right answer, and must not make a check of some hundred orders slow. It sleeps as a
-process sleeps: through its gate. Everybody else's `time.sleep` is what it always was.
+process sleeps: through its gate. Where waiting is what is asked for, the exercise hands out a clock, and `time.sleep` returns at once: no time passes.
+Everybody else's `time.sleep` is what it always was.
 
-Not handled here: other ways to wait, and exercises in which waiting is what is asked for: those hand out a clock.
+Not handled here: other ways to wait.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 
 from labkit.faults.process import Process
 
-_here = threading.local()  # process: whose code runs in this thread
+_here = threading.local()  # process: whose code runs in this thread; passing: whether its naps take time
 _asleep = time.sleep
 
 
@@ -25,15 +26,15 @@ def _sleep(seconds: float, /) -> None:
         _asleep(seconds)
     elif seconds < 0:
         raise ValueError("sleep length must be non-negative")
-    else:
+    elif _here.passing:
         process.clock.sleep(float(seconds))
 
 
 @contextmanager
-def naps_of(process: Process) -> Iterator[None]:
-    """While this lasts, `time.sleep` in this thread is the process's."""
+def naps_of(process: Process, *, passing: bool = True) -> Iterator[None]:
+    """While this lasts, `time.sleep` in this thread is the process's; not `passing`, it takes no time."""
     time.sleep = _sleep  # type: ignore[assignment]  # subtle: for good, since a source that is executed anew takes it by `from time import sleep`
-    _here.process = process
+    _here.process, _here.passing = process, passing
     try:
         yield
     finally:

@@ -44,8 +44,7 @@ GOOD_TO_KNOW = "A crash point is a place where the process was killed; a state i
 def page(report: CheckReport, drawing: str = "") -> str:
     """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup."""
     sign, cls = SIGNS.get(report.verdict, ("?", ""))
-    said = words.headline(report).replace(report.verdict, report.verdict.replace("_", " "), 1)
-    head = element("div", f"{element('b', sign, cls=cls)} {escape(said)}", cls="lk-verdict")
+    head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
     broken = [_broken(one, drawing) for one in [report.first_broken] if one is not None]
     parts = [f"<style>{STYLE}</style>", head, *broken, *_next(report), *_rest(report), *_printed(report)]
     return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
@@ -79,7 +78,7 @@ def _folded(name: str, body: str) -> str:
 
 def _broken(one: Judged, drawing: str = "") -> str:
     """What was asked, what happened, why that usually happens, its picture, and how to see it again."""
-    told = [("asked", one.claim), ("what happened", one.message), ("likely cause", one.diagnosis)]
+    told = [("asked", one.claim), ("what happened", one.message), ("likely cause", words.likely_cause(one))]
     rows = "".join(
         element("div", f"{element('span', f'{name}:', cls='lk-aside')} {_prose(text)}") for name, text in told if text
     )

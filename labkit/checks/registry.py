@@ -14,11 +14,15 @@ from labkit.errors import UsageError
 IDS = ("warmup", "retry", "backoff", "idempotency", "deadline", "resume", "claim", "lease", "backpressure")
 
 
-@cache
 def find(exercise: str) -> Exercise:
     """The exercise with this id; raises `UsageError` naming those that exist."""
     if exercise not in IDS:
         raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(IDS)}")
+    return _load(exercise)
+
+
+@cache
+def _load(exercise: str) -> Exercise:
     found: Exercise = import_module(f"labkit.checks.{exercise}").EXERCISE
     return found
 

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from labkit.checks.common import crashed
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
-from labkit.checks.stored_task import Story, races, shared_cases
-from labkit.checks.stored_task_rules import crashed, work_properties
+from labkit.checks.stored_task import LEASED, LONG_ID, LONG_RESULT, OLD, Story, races, shared_cases
+from labkit.checks.stored_task_rules import work_properties
 
 NAME = "resume_task"
 SWEPT = ("pending", "running", "waiting", "failed")
-ENDED = (*SWEPT, "pending_undisturbed", "running_undisturbed", "waiting_undisturbed", "falsy_result")
+ENDED = (*SWEPT, "pending_undisturbed", "running_undisturbed", "waiting_undisturbed", "failed_silently", "falsy_result")
 
 pending = Story()
 running = Story(
-    "running", "t2", "café", "v2 is up", {"worker_id": "w1", "attempt": 1, "priority": 5, "idempotency_key": "order 7"}
+    "running",
+    LONG_ID,
+    "  a café with a bar ",
+    LONG_RESULT,
+    {**OLD, **LEASED, "attempt": 7, "priority": 5, "idempotency_key": "order 7"},
 )
-waiting = Story("waiting", "t3", "stage")
-failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "the disk was full", "attempt": 2})
+waiting = Story("waiting", "t3", "")
+failed = Story("failed", "t4", "wiki", "v4 is up", {**OLD, "error": "the disk was full", "result": "v3 was up", "attempt": 7})
+failed_silently = Story("failed", "t13", "lamp")
 
 
 def _error_cleared(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -45,6 +51,7 @@ def _cases() -> tuple[Case, ...]:
         pending.case("pending_undisturbed", NAME, databases=("postgres",)),
         running.case("running_undisturbed", NAME, databases=("postgres",)),
         waiting.case("waiting_undisturbed", NAME, databases=("postgres",)),
+        failed_silently.case("failed_silently", NAME, databases=("sqlite",)),
         *shared_cases(NAME),
         *races(running, NAME),
     )

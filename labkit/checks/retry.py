@@ -13,15 +13,28 @@ from functools import partial
 from typing import Any
 
 from labkit.checks import retry_rules as rules
-from labkit.checks.common import body, crash_rule, ends, exits_rule, outcome_of, try_exits
+from labkit.checks.common import body, called, crash_rule, ends, exits_rule, outcome_of, try_exits
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import TerminalError, TransientError
 from labkit.faults.process import Process
 
 NAME = "execute_with_retry"
 FALSY: tuple[Any, ...] = (None, False, 0, "", [])
-COUNTED = ("four_attempts", "a_single_attempt", "two_attempts_only", "ten_attempts")
+COUNTED = ("four_attempts", "a_single_attempt", "two_attempts_only", "ten_attempts", "twelve_attempts")
+RETURNED = (ValueError("a result"), TransientError("a result"), TerminalError("a result"))
 KINDS = ("ValueError", "KeyError", "OSError", "ZeroDivisionError", "AssertionError", "TimeoutError", "RetriesExhausted")
+
+
+RAISED: tuple[Exception, ...] = (  # errors of programs as well as of networks
+    RuntimeError("some"),
+    TypeError("some"),
+    AttributeError("some"),
+    NameError("some"),
+    StopIteration(),
+    KeyError("some"),
+    ArithmeticError("some"),
+    ExceptionGroup("some", [ValueError("one"), OSError("two")]),
+)
 
 
 class NotAllowed(TerminalError):
@@ -39,19 +52,22 @@ def _call(most: int, seconds: float = 0.0) -> Callable[[Any, Process], Any]:
 
     def play(retry: Any, process: Process) -> Any:
         made: list[Exception] = []
+        said: list[str] = []
 
+        @called("fn")
         def deploy() -> str:
             process.world.clock.sleep(seconds)
             try:
                 return process.cloud.deploy_container("shop", key="t1")
             except Exception as error:
                 made.append(error)
+                said.append(str(error))
                 raise
 
         try:
             return retry(deploy, most, process.clock)
         except TerminalError as error:
-            process.note("same error", str(bool(made) and error is made[-1]))
+            process.note("same error", str(bool(made) and error is made[-1] and str(error) == said[-1]))
             raise
 
     return play
@@ -59,6 +75,14 @@ def _call(most: int, seconds: float = 0.0) -> Callable[[Any, Process], Any]:
 
 def _twice(retry: Any, process: Process) -> Any:
     return [_call(3)(retry, process), _call(3)(retry, process)]
+
+
+def _same_function(retry: Any, process: Process) -> Any:
+    @called("fn")
+    def deploy() -> str:
+        return process.cloud.deploy_container("shop", key="t1")
+
+    return [retry(deploy, 3, process.clock), retry(deploy, 3, process.clock)]
 
 
 def _too_few(retry: Any, process: Process) -> Any:
@@ -71,6 +95,7 @@ def _falsy(retry: Any, process: Process) -> Any:
     def one(value: Any) -> list[Any]:
         before = process.gate.count
 
+        @called("fn")
         def ask() -> Any:
             process.cloud.check_disk("shop")
             return value
@@ -81,7 +106,45 @@ def _falsy(retry: Any, process: Process) -> Any:
     return [one(value) for value in FALSY]
 
 
+def _asked(retry: Any, process: Process, ends: list[Any], most: int = 3) -> list[Any]:
+    """Retry a function whose calls end like this: an error that is raised, or (value,). [calls, what came of it, its value]"""
+    calls: list[Any] = []
+
+    @called("fn")
+    def ask() -> Any:
+        process.cloud.check_disk("shop")
+        calls.append(ends[min(len(calls), len(ends) - 1)])
+        if isinstance(calls[-1], Exception):
+            raise calls[-1]
+        return calls[-1][0]
+
+    try:
+        got = retry(ask, most, process.clock)
+    except Exception as error:  # as text: an error that `ask` raised is no slip of the answer's own
+        return [len(calls), f"raised {type(error).__name__}", None]
+    return [len(calls), "returned", got]
+
+
+def _later(values: tuple[Any, ...], *before: Exception) -> Callable[[Any, Process], Any]:
+    """[result, calls it should take, calls it took, how it ended, whether the result came back] for each result."""
+
+    def play(retry: Any, process: Process) -> Any:
+        def one(value: Any) -> list[Any]:
+            took, how, got = _asked(retry, process, [*before, (value,)])
+            return [repr(value), len(before) + 1, took, how, got is value]
+
+        return [one(value) for value in values]
+
+    return play
+
+
+def _kinds(retry: Any, process: Process) -> Any:
+    """[kind of error, calls, how it ended] where the first call raises it and the second one works."""
+    return [[type(e).__name__, *_asked(retry, process, [e, ("fine",)])[:2]] for e in RAISED]
+
+
 def _not_allowed(retry: Any, process: Process) -> Any:
+    @called("fn")
     def refuse() -> None:
         process.cloud.check_disk("shop")
         raise NotAllowed("no such image")
@@ -93,6 +156,7 @@ def _third_time(retry: Any, process: Process) -> Any:
     """The first two calls lose their answer; here the crashes strike."""
     left = [TransientError("no answer"), TransientError("no answer")]
 
+    @called("fn")
     def deploy() -> str:
         answer = process.cloud.deploy_container("shop", key="t1")
         if left:
@@ -102,15 +166,39 @@ def _third_time(retry: Any, process: Process) -> Any:
     return retry(deploy, 4, process.clock)
 
 
+class _LeavingClock:
+    """A clock out of whose sleep nothing but an exit comes."""
+
+    def __init__(self, process: Process, leave: Callable[..., Any]) -> None:
+        self.now, self.monotonic, self.sleep = process.clock.now, process.clock.monotonic, leave
+
+    async def asleep(self, seconds: float) -> None:
+        self.sleep(seconds)
+
+
 def _leave(retry: Any, process: Process) -> Any:
-    def with_call(leave: Callable[[], Any]) -> Any:
+    """An exit out of the first call, out of the last one allowed, and out of the wait between two."""
+
+    def after(failures: int, leave: Callable[..., Any]) -> Any:
+        left = [TransientError("no answer")] * failures
+
+        @called("fn")
         def ask() -> Any:
             process.cloud.check_disk("shop")
+            if left:
+                raise left.pop()
             return leave()
 
         return retry(ask, 3, process.clock)
 
-    return try_exits(with_call)
+    def while_waiting(leave: Callable[..., Any]) -> Any:
+        @called("fn")
+        def ask() -> Any:
+            raise TransientError("no answer")
+
+        return retry(ask, 3, _LeavingClock(process, leave))
+
+    return [*try_exits(partial(after, 0)), *try_exits(partial(after, 2)), *try_exits(while_waiting)]
 
 
 def _case(name: str, most: int, *schedules: str, seconds: float = 0.0) -> Case:
@@ -132,6 +220,7 @@ EXERCISE = Exercise(
         _case("a_single_attempt", 1, "none", _errors("")),
         _case("two_attempts_only", 2, _errors(""), _errors("", "")),
         _case("ten_attempts", 10, _errors(*[""] * 9), _errors(*[""] * 10)),
+        _case("twelve_attempts", 12, _errors(*[""] * 11), _errors(*[""] * 12)),
         _case("calls_that_take_a_while", 4, _errors("", ""), _errors(*[""] * 4), seconds=5.0),
         _case(
             "kinds",
@@ -142,8 +231,12 @@ EXERCISE = Exercise(
             _errors("OSError", "", "KeyError"),
         ),
         _case("terminal", 3, *(_errors(*[""] * n, "TerminalError") for n in range(3))),
+        _case("terminal_alone", 1, _errors("TerminalError")),
         Case("terminal_kind", body(NAME, _not_allowed)),
+        Case("more_kinds", body(NAME, _kinds)),
         Case("falsy", body(NAME, _falsy)),
+        Case("falsy_later", body(NAME, _later(FALSY, TransientError("no answer")))),
+        Case("returned_errors", body(NAME, _later(RETURNED))),
         Case("below_one", body(NAME, _too_few)),
         Case(
             "twice",
@@ -151,46 +244,75 @@ EXERCISE = Exercise(
             schedules=(f"{_errors('', '')},{_errors('', '', first=4)}",),
             facts={"times": [0, 1, 3, 3, 4, 6]},
         ),
+        Case(
+            "same_function",
+            body(NAME, _same_function),
+            schedules=(f"{_errors('', '')},{_errors('', '', first=4)}",),
+            facts={"times": [0, 1, 3, 3, 4, 6]},
+        ),
         Case("third_time", body(NAME, _third_time), engine="sweep"),
         Case("exits", body(NAME, _leave)),
     ),
     properties=(
-        Property("counts attempts", "at most max_attempts calls, none after a success", rules.count, COUNTED),
+        Property("counts attempts", "at most max_attempts calls, none after a success", rules.count, COUNTED, rules.called),
         Property(
             "doubles the waits",
             "1, 2, 4, 8, ... s pass between attempts, and no time before or after",
             rules.waits,
             (*COUNTED, "calls_that_take_a_while", "terminal"),
+            rules.waited,
         ),
-        Property("hands the result back", "the first success is returned", rules.result, COUNTED),
+        Property("hands the result back", "the first success is returned", rules.result, COUNTED, rules.succeeded),
         Property(
             "a falsy result is a result",
             "None, False, 0 and empty things are returned at once",
             rules.falsy_is_result,
             ("falsy",),
+            rules.asked_for_nothing,
         ),
         Property(
-            "retries every error", "every Exception but TerminalError is tried again", rules.every_error, ("kinds",)
+            "whatever is returned is a result",
+            "a falsy result also after a failure, and an error that is returned",
+            rules.any_result,
+            ("falsy_later", "returned_errors"),
+            rules.called,
+        ),
+        Property(
+            "retries every error",
+            "every Exception but TerminalError is tried again",
+            rules.every_error,
+            ("kinds",),
+            rules.called,
+        ),
+        Property(
+            "retries whatever its kind",
+            "an error of the program, too, and a group of errors",
+            rules.every_kind,
+            ("more_kinds",),
+            rules.called,
         ),
         Property(
             "says that all failed",
             "RetriesExhausted with attempts, from the last error",
             rules.all_failed,
             (*COUNTED, "kinds"),
+            rules.exhausted,
         ),
         Property(
             "terminal at once",
             "a TerminalError comes out as it is, without another call",
             rules.terminal_as_it_is,
-            ("terminal", "terminal_kind"),
+            ("terminal", "terminal_alone", "terminal_kind"),
+            rules.met_terminal,
         ),
         Property(
             "refuses less than one",
             "max_attempts below 1 is a ValueError, and fn is not called",
             rules.bad_number,
             ("below_one",),
+            needs="counts attempts",
         ),
-        Property("starts afresh", "each use counts and waits from the beginning", rules.no_memory, ("twice",)),
+        Property("starts afresh", "each use counts and waits from the beginning", rules.no_memory, ("twice", "same_function"), rules.called),
         crash_rule("third_time"),
         exits_rule("exits"),
         ends(),

@@ -25,6 +25,32 @@ def _terminal(call: Call) -> bool:
     return "TerminalError" in call.fault
 
 
+def called(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "end" and bool(_tries(seen))
+
+
+def waited(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.kind == "end" and len(_tries(seen)) > 1
+
+
+def succeeded(seen: Seen, facts: dict[str, Any]) -> bool:
+    return called(seen, facts) and not _tries(seen)[-1].fault
+
+
+def asked_for_nothing(seen: Seen, facts: dict[str, Any]) -> bool:
+    return seen.end.last.how == "returned" and any(calls for _, calls, _ in seen.end.last.value)
+
+
+def exhausted(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether each call that was allowed was made, and failed with what is worth another try."""
+    tries = _tries(seen)
+    return len(tries) == facts["most"] and bool(tries[-1].fault) and not _terminal(tries[-1])
+
+
+def met_terminal(seen: Seen, facts: dict[str, Any]) -> bool:
+    return any(_terminal(call) or seen.case == "terminal_kind" for call in _tries(seen))
+
+
 def count(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     tries, most, last = _tries(seen), facts["most"], seen.end.last
     if not tries:
@@ -47,6 +73,16 @@ def every_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     said = f"after {fault} fn was not called again, and the call {seen.end.last}"
     return Finding(said, "retries only some kinds of errors")
+
+
+def every_kind(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """The first call raised an error of some kind, the second one would have worked."""
+    for kind, calls, how in seen.end.last.value or ():
+        if (calls, how) != (2, "returned"):
+            times = "once" if calls == 1 else f"{calls} times"
+            said = f"fn raised {kind}, was called {times}, and the call {how}: another attempt would have worked"
+            return Finding(said, "retries only some kinds of errors")
+    return None
 
 
 def waits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -101,10 +137,22 @@ def falsy_is_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     return None
 
 
+def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """What was returned came back at once, whatever it is."""
+    odd = "falsy result" if seen.case == "falsy_later" else "returned error"
+    for value, wanted, calls, how, same in seen.end.last.value or ():
+        if calls != wanted or not same:
+            after = " after a failure" if wanted > 1 else ""
+            given = how if how != "returned" else "returned it" if same else "returned something else"
+            said = f"fn returned {value}{after} at call {wanted}; it was called {calls} times, and the call {given}"
+            return Finding(said, f"takes a {odd} for a failure")
+    return None
+
+
 def all_failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Every allowed call failed: what does the caller hear?"""
     tries, last = _tries(seen), seen.end.last
-    if len(tries) != facts["most"] or not tries[-1].fault or _terminal(tries[-1]):
+    if not exhausted(seen, facts):
         return None
     said = f"each of the {len(tries)} calls allowed failed, and the call {last}"
     if last.how != "raised":
@@ -126,14 +174,15 @@ def all_failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def terminal_as_it_is(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     last, calls = seen.end.last, seen.end.calls
     kind = "NotAllowed" if seen.case == "terminal_kind" else "TerminalError"
+    what = "NotAllowed, a kind of TerminalError" if kind == "NotAllowed" else kind
     met = next((n for n, call in enumerate(calls, 1) if _terminal(call) or kind == "NotAllowed"), None)
     if met is None:
         return None
     if len(calls) > met:
-        return Finding(f"fn raised {kind}, and {calls[met].label} came after it", "retries a terminal error")
+        return Finding(f"fn raised {what}, and {calls[met].label} came after it", "retries a terminal error")
     same = [note.fault for note in seen.end.notes if note.label == "same error"]
     if last.how != "raised" or last.error["type"] != kind or last.error["cause"] or "False" in same:
-        return Finding(f"fn raised {kind}, and the call {last}", "a terminal error does not come out as it is")
+        return Finding(f"fn raised {what}, and the call {last}", "a terminal error does not come out as it is")
     return None
 
 
@@ -151,5 +200,5 @@ def no_memory(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     times = [call.time for call in _tries(seen)]
     if times == facts["times"] and seen.end.last.how == "returned":
         return None
-    told = f"called at {', '.join(f'{t:g}' for t in times)} s, and the call {seen.end.last}"
-    return Finding(f"retried twice in one process, fn was {told}", "keeps a count or a wait from one use to the next")
+    told = f"called at {', '.join(f'{t:g}' for t in times)} s" if times else "never called"
+    return Finding(f"retried twice in one process, fn was {told}, and the call {seen.end.last}", "keeps a count or a wait from one use to the next")

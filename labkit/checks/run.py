@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labkit.checks import registry
+from labkit.checks import imports, registry, wire
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.cells import place
-from labkit.checks.exercise import SQL, Exercise, Seen
+from labkit.checks.exercise import SQL, Exercise
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Covered, Judged, Jury, overall
 from labkit.checks.kill import kills
 from labkit.clock import SystemClock
@@ -29,7 +29,6 @@ from labkit.faults.database_world import check_kind
 from labkit.faults.folder import new_folder
 from labkit.faults.nursery import Nursery
 from labkit.faults.plural import counted
-from labkit.faults.scenario import End
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 
@@ -182,7 +181,7 @@ def _hear(heard: _Listening, patience: Patience, words: Iterable[dict[str, Any]]
     heard.finished = False
     try:
         for said in words:
-            _take(heard, said)
+            _take(heard, wire.word(said))
             heard.told(heard)
             if heard.finished or (heard.jury.broken and not patience.for_more):
                 break
@@ -198,7 +197,7 @@ def _hear(heard: _Listening, patience: Patience, words: Iterable[dict[str, Any]]
 def _take(heard: _Listening, said: dict[str, Any]) -> None:
     match said:
         case {"seen": kind, "case": case, "end": end}:
-            seen = _seen(heard.exercise, case, kind, end)
+            seen = wire.seen(heard.exercise, case, kind, end)
             heard.last_token = seen.end.token
             heard.jury.hear(seen)
             # one run without an end is enough: each of the others would take as long
@@ -221,16 +220,6 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.failed = f"the check itself failed: {_last_line(why)}"
 
 
-def _seen(asked: Exercise, case: str, kind: str, end: Any) -> Seen:
-    """One run as the host told it. Raises `ValueError` for what no host says."""
-    if case not in [one.name for one in asked.cases]:
-        raise ValueError(case)
-    try:
-        return Seen(case, kind, End.from_data(end))
-    except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError("no end of a run") from error
-
-
 def _last_line(why: object) -> str:
     """What an error says, without the way to it."""
     return str(why).strip().splitlines()[-1][:200]
@@ -245,13 +234,13 @@ def _broke_off(heard: _Listening, why: str) -> None:
 
 
 def _conclude(heard: _Listening, used: list[str], missing: str) -> CheckReport:
-    asked, broken = heard.exercise, len(heard.jury.worst)
-    if heard.unusable or (heard.failed and not broken):
+    asked = heard.exercise
+    if heard.unusable or (heard.failed and not heard.jury.broken):
         return CheckReport(asked.id, UNUSABLE, message=heard.unusable or heard.failed)
     if heard.forbidden:
         return _forbidden(asked, heard.forbidden)
     judged = [_only_here(one, used) for one in heard.jury.verdicts()]
-    certificate = heard.covered.line(used, broken)
+    certificate = heard.covered.line(used, sum(one.verdict == BROKEN for one in judged))
     message = "; ".join(filter(None, [heard.failed, missing]))
     return CheckReport(
         asked.id, overall(judged), judged, certificate, heard.covered.runs, used, message=message, output=heard.output
@@ -267,7 +256,7 @@ def _only_here(one: Judged, used: list[str]) -> Judged:
 
 def _forbidden(asked: Exercise, why: str) -> CheckReport:
     return CheckReport(
-        asked.id, BROKEN, [Judged("own work", BROKEN, why, "", "imports the solution instead of writing it")], "not run"
+        asked.id, BROKEN, [Judged("own work", BROKEN, why, "", imports.diagnosis(why))], "not run"
     )
 
 
@@ -308,9 +297,9 @@ def _replayed(
     child = nursery.start("labkit.checks.host:replay", **job)
     said: dict[str, Any] = {}
     try:
-        for said in child.reports(patience.stall, patience.total):
+        for said in map(wire.word, child.reports(patience.stall, patience.total)):
             if "trace" in said:
-                break
+                return _trace_and_what_broke(asked, job["case"], said)
             if said.keys() & {"unusable", "forbidden"}:
                 raise UsageError(*said.values())
             if "failed" in said:
@@ -322,9 +311,11 @@ def _replayed(
     finally:
         child.kill()
         child.wait()
-    if "trace" not in said:
-        raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
-    jury = Jury(asked)
-    for kind, end in said["ends"]:
-        jury.hear(Seen(job["case"], kind, End.from_data(end)))
-    return Trace.from_jsonl(said["trace"]), [(name, found.message) for name, (_, found, _) in jury.worst.items()]
+    raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
+
+
+def _trace_and_what_broke(asked: Exercise, case: str, said: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
+    trace, jury = wire.trace(said), Jury(asked)
+    for seen in wire.ends(asked, case, said):
+        jury.hear(seen)
+    return trace, [(one.name, one.message) for one in jury.verdicts() if one.verdict == BROKEN]

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from labkit.checks.common import Killed, bodies
+from labkit.checks.common import Killed, bodies, called
 from labkit.checks.exercise import SQL, Case
+from labkit.checks.stored_task_failures import failing_work
+from labkit.clock import STORY_BEGINS
+from labkit.faults.outcome import plain
 from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
 FAILURES = ("ValueError", "TransientError", "TerminalError", "TimeoutError")
+BYSTANDERS = {
+    "bystander": Task("bystander", "nobody asks", TaskState.COMPLETED, result="left alone"),
+    "running bystander": Task("running bystander", "somebody is at it", TaskState.RUNNING, worker_id="w8", attempt=1),
+    "pending bystander": Task("pending bystander", "its turn comes", priority=9),
+    "failed bystander": Task("failed bystander", "not today", TaskState.FAILED, error="its own", attempt=1),
+}
+LONG_ID = "Order 2026/077 Café B, second Try of Friday"
+LONG_RESULT = "  the site is up\n" + "".join(f"step {step:02} of 20 went well\n" for step in range(1, 21))
+OLD = {"created_at": STORY_BEGINS - timedelta(days=2), "available_at": STORY_BEGINS - timedelta(days=1)}
+LEASED = {"worker_id": "w1", "lease_expires_at": STORY_BEGINS + timedelta(days=365)}
 
 
 @dataclass(frozen=True)
@@ -35,15 +49,17 @@ class Story:
         return f"container {self.input} ready" if self.result is None else self.result
 
     def set_up(self, process: Process) -> None:
-        process.store.save(Task("bystander", "nobody asks", TaskState.COMPLETED, result="left alone"))
+        for bystander in BYSTANDERS.values():
+            process.store.save(bystander)
         process.store.save(Task(self.id, self.input, TaskState(self.state), **self.fields))
 
     def work(self, process: Process) -> Callable[[str, str], str]:
         """The work: deploy what was asked for, under the key that was given."""
 
-        def work(user_input: str, key: str) -> str:
-            process.note("work", f"{user_input} key={key}")
-            answer = process.cloud.deploy_container(user_input, key=key)
+        @called("work")
+        def work(user_input: str, idempotency_key: str) -> str:
+            process.note("work", f"{user_input} key={idempotency_key}")
+            answer = process.cloud.deploy_container(user_input, key=idempotency_key)
             return answer if self.result is None else self.result
 
         return work
@@ -65,11 +81,12 @@ class Story:
     def leave_in_work(self, how: type[BaseException], function: Any, process: Process) -> Any:
         """The first process is told to leave in the middle of the work; what it left is noted."""
 
-        def work(user_input: str, key: str) -> str:
+        @called("work")
+        def work(user_input: str, idempotency_key: str) -> str:
             if process.name == "p1":
                 process.note("told to leave")
                 raise how("told to leave")
-            return self.work(process)(user_input, key)
+            return self.work(process)(user_input, idempotency_key)
 
         try:
             return function(process.store, self.id, work)
@@ -78,7 +95,8 @@ class Story:
 
     def case(self, name: str, function: str, *calls: Callable[[Any, Process], Any], **options: Any) -> Case:
         """A case of this story, by default with one call of the answer's `function`."""
-        facts = {"id": self.id, "input": self.input, "result": self.wanted, "start": self.state, "fields": self.fields}
+        facts: dict[str, Any] = {"id": self.id, "input": self.input, "result": self.wanted, "start": self.state}
+        facts |= {"fields": plain(self.fields), "bystanders": {name: str(t.state) for name, t in BYSTANDERS.items()}}
         return Case(
             name, bodies(function, *(calls or (self.call,))), self.set_up, facts=facts, **{"databases": SQL, **options}
         )
@@ -105,6 +123,7 @@ def shared_cases(function: str) -> tuple[Case, ...]:
         ),
         leaver.case("work_exits", function, partial(leaver.leave_in_work, SystemExit)),
         leaver.case("work_is_killed", function, partial(leaver.leave_in_work, Killed)),
+        Story(id="t12").case("work_raises", function, failing_work, databases=("sqlite",)),
     )
 
 

@@ -57,7 +57,7 @@ def one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         differs = _why_not_told(outcome)
         if differs:
             return Finding(
-                f"two callers at once: {outcome.process} {differs}", "the loser of a race goes on as if it had won"
+                f"two callers at once: {outcome.process}: {differs}", "the loser of a race goes on as if it had won"
             )
     if all(outcome.how == "raised" for outcome in seen.end.outcomes):
         return Finding(
@@ -70,7 +70,7 @@ def _why_not_told(outcome: Any) -> str | None:
     """Why this is neither `StaleTask` nor the task as it was stored when the call returned."""
     if outcome.how == "returned":
         return same_task(outcome.value["returned"], outcome.value["stored"])
-    return None if raised(outcome, "StaleTask") else str(outcome)
+    return None if raised(outcome, "StaleTask") else f"the call {outcome}"
 
 
 def cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -85,7 +85,7 @@ def cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     why = _why_not_told(ours)
     return (
         Finding(
-            f"the task was cancelled while it ran: the caller {why}", "the loser of a race goes on as if it had won"
+            f"the task was cancelled while it ran: {why}", "the loser of a race goes on as if it had won"
         )
         if why
         else None

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.common import crash_rule, ends, interrupted, raised, same_task
+from labkit.checks.common import crash_rule, crashed, ends, interrupted, raised, same_task
 from labkit.checks.exercise import Finding, Property, Seen
+from labkit.checks.stored_task_failures import any_exit, any_failure, asked_to_fail, beaten_failure
 from labkit.checks.stored_task_races import EFFECT, LEAVING, cancel_stands, leaves, no_failure, one_end, told
 
-KEPT = ("user_input", "priority", "idempotency_key")
+KEPT = ("user_input", "priority", "idempotency_key", "created_at", "available_at")
 FINISHED = ("completed", "completed_empty", "cancelled")
 
 
@@ -30,7 +31,7 @@ def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
     stored, last = seen.end.tasks.get(facts["id"]), seen.end.last
     if last.how == "raised":
-        return Finding(f"the work was never done; the call {last}", _why_raised(last.error["bases"]))
+        return Finding(f"the work was never done; the call {last}", _why_raised(last.error["bases"], facts))
     if stored and stored["state"] == "completed":
         return Finding("the task is completed, and the work was never done", "says done without doing the work")
     alone = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
@@ -44,32 +45,64 @@ def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     stored, wanted, last = seen.end.tasks.get(facts["id"]), facts["result"], seen.end.last
     if last.how == "raised":
-        return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"]))
+        return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"], facts))
     if stored is None or stored["state"] != "completed":
         return Finding(
             f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored"
         )
     if stored["result"] != wanted:
-        falsy = "a falsy result is taken for no result" if not wanted else "the result is lost, or made up"
-        return Finding(f"the stored result is {stored['result']!r}, work returned {wanted!r}", falsy)
+        return Finding(f"the stored result is {_brief(stored['result'])}, work returned {_brief(wanted)}", _why_result(stored, facts))
     differs = same_task(last.value, stored) if last.how == "returned" else str(last)
     return Finding(differs, "does not hand back what is stored") if differs else None
 
 
-def _why_raised(bases: list[str]) -> str:
+def _brief(text: Any) -> str:
+    """A text for a message: of a long one its length and both ends, where it may have been cut."""
+    whole = repr(text)
+    return whole if len(whole) <= 60 else f"{whole[:25]}...{whole[-25:]} ({len(text)} characters)"
+
+
+def _why_result(stored: dict[str, Any], facts: dict[str, Any]) -> str:
+    if not facts["result"]:
+        return "a falsy result is taken for no result"
+    if stored["result"] == facts["fields"].get("result"):
+        return "the result of an earlier try is taken for the result of the work"
+    cut = stored["result"] and stored["result"] in facts["result"]
+    return "the result is stored in part only" if cut else "the result is lost, or made up"
+
+
+def _why_raised(bases: list[str], facts: dict[str, Any]) -> str:
     if "StaleTask" in bases:
         return "does not go on with the version that save returned"
-    return "goes a way that the transition table forbids" if "InvalidTransition" in bases else "fails on its own"
+    if "InvalidTransition" in bases:
+        return "goes a way that the transition table forbids"
+    return "fails on its own" if facts["input"] else "refuses an input that is falsy"
+
+
+def _written(seen: Seen, facts: dict[str, Any]) -> bool:
+    stored = seen.end.tasks.get(facts["id"])
+    return seen.kind == "end" and stored is not None and bool(stored["version"] > 1)
 
 
 def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored = seen.end.tasks.get(facts["id"])
     wanted = {"user_input": facts["input"], "priority": 0, "idempotency_key": None, **facts["fields"]}
-    lost = [name for name in KEPT if stored and stored[name] != wanted[name]]
-    if stored is None or set(seen.end.tasks) != {facts["id"], "bystander"}:
+    lost = [name for name in KEPT if stored and name in wanted and stored[name] != wanted[name]]
+    if stored is None or set(seen.end.tasks) != {facts["id"], *facts["bystanders"]}:
         return Finding(
             f"the tasks stored at the end are {', '.join(sorted(seen.end.tasks))}",
             "stores another task than it was asked for",
+        )
+    for name, state in facts["bystanders"].items():
+        other = seen.end.tasks[name]
+        if (other["state"], other["version"]) != (state, 1):
+            return Finding(
+                f"another task that was {state} was written, and is {other['state']}",
+                "writes to a task that it was not asked for",
+            )
+    if stored["attempt"] < wanted.get("attempt", 0):
+        return Finding(
+            f"the task was at attempt {wanted['attempt']} and is at {stored['attempt']}", "the attempts start anew"
         )
     if lost:
         return Finding(
@@ -79,10 +112,6 @@ def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if stored["state"] == "completed" and stored["error"] not in (None, facts["fields"].get("error")):
         return Finding(f"the completed task says {stored['error']!r}", "an error that nobody raised")
     return None
-
-
-def crashed(seen: Seen, facts: dict[str, Any]) -> bool:
-    return seen.kind == "left" and seen.end.last.how == "crashed"
 
 
 def _running_first(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -108,11 +137,11 @@ def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         why = "check-then-act without a key: what a crash forgot is done again"
     elif odd[0].endswith(f"key={asked}"):
         why = "the key is the input: two tasks with one input would share one effect"
-    return Finding(f"work was called with {odd[0]}, not with {wanted}", why)
+    return Finding(f"work was called with {odd[0]!r}, not with {wanted!r}", why)
 
 
 def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if len(seen.end.tasks) != 2 or seen.end.effects:
+    if len(seen.end.tasks) != 1 + len(facts["bystanders"]) or seen.end.effects:
         return Finding("asked for a task that nobody stored, the call made one up", "an unknown id creates a task")
     if raised(seen.end.last, "TaskNotFound"):
         return None
@@ -155,9 +184,7 @@ def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             f"the work raised {wanted}, and the call {last}",
             "another error comes out than the one that the work raised",
         )
-    if not stored["error"] or (
-        stored["error"] not in last.error["message"] and last.error["message"] not in stored["error"]
-    ):
+    if last.error["message"] not in (stored["error"] or ""):
         return Finding(
             f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}",
             "the text of the error is lost",
@@ -196,12 +223,33 @@ def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Pro
         Property(
             "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
         ),
-        Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails")),
+        Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails"), _written),
         Property(
             "failure",
             "a failing work leaves the task failed with the error's text, and its error comes through",
             _failed,
             ("work_fails",),
+        ),
+        Property(
+            "any failure",
+            "whatever Exception the work raises is stored as its failure, and comes through as it is",
+            any_failure,
+            ("work_raises",),
+            asked_to_fail,
+        ),
+        Property(
+            "any exit",
+            "whatever the work raises that is no Exception comes through, and is no failure",
+            any_exit,
+            ("work_raises",),
+            asked_to_fail,
+        ),
+        Property(
+            "a beaten failure",
+            "a work that fails when somebody else has written the task writes nothing over it, and its caller is told",
+            beaten_failure,
+            ("work_raises",),
+            asked_to_fail,
         ),
         Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
         Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),

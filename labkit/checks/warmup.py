@@ -5,17 +5,22 @@ Not handled here: anything difficult.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from labkit.checks.common import ends
 from labkit.checks.exercise import Answer, Case, Exercise, Finding, Property, Seen
 
-STEPS = (("t1", "container"), ("t1", "route"), ("t2", "container"), ("t12", "route"))
+# some read alike when nothing stands between the two: t1 + 2route and t12 + route, or the other way round routet + 1 and route + t1
+STEPS = (("t1", "container"), ("t1", "route"), ("t2", "container"), ("t12", "route"), ("t1", "2route"), ("1", "routet"))
 
 
 def _build(answer: Answer) -> list[Any]:
     """Ask for each key, and once more in a process that knows nothing of the first."""
     return [lambda process: [[answer.fresh()["effect_key"](*step) for step in STEPS] for _ in range(2)]]
+
+
+NOTHING_BETWEEN = "nothing stands between the task and the step, so that two pairs read alike"
 
 
 def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -24,8 +29,12 @@ def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     keys, again = seen.end.last.value
     if not all(isinstance(key, str) and key for key in keys):
         return Finding(f"a key must be a text; the keys are {keys}", "returns no text")
-    if len(set(keys)) < len(keys):
-        return Finding(f"two different steps got one key: {keys}", "the key leaves out the task or the step")
+    alike = next(((a, b) for a, b in combinations(range(len(STEPS)), 2) if keys[a] == keys[b]), None)
+    if alike is not None:
+        first, second = (STEPS[number] for number in alike)
+        joined = "".join(first) == "".join(second) or "".join(reversed(first)) == "".join(reversed(second))
+        said = f"step {first[1]} of {first[0]} and step {second[1]} of {second[0]} got one key, {keys[alike[0]]!r}"
+        return Finding(said, NOTHING_BETWEEN if joined else "the key leaves out the task or the step")
     if keys != again:
         return Finding(
             "asked again after a restart, the same step got another key",
@@ -45,7 +54,11 @@ EXERCISE = Exercise(
     signatures={"effect_key": ("task_id", "step")},
     cases=(Case("keys", _build),),
     properties=(
-        Property("one key for one step", "each step of each task has a key of its own, always the same", _distinct),
+        Property(
+            "one key for one step",
+            "tasks and steps named in letters and digits: each step of each task has a key of its own, in every process the same",
+            _distinct,
+        ),
         ends(),
     ),
     hints=("Put the task and the step into one text.", "An f-string will do.", 'return f"{task_id}:{step}"'),

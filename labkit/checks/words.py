@@ -5,50 +5,69 @@ Not handled here: colours and pictures (see `lab`).
 
 from __future__ import annotations
 
-from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, UNUSABLE, CheckReport, Judged
+import shlex
+
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE, CheckReport, Judged
+from labkit.checks.slips import OWN_ERROR
+from labkit.faults.plural import counted
 
 MARKS = {HOLDS: "ok", BROKEN: "XX"}
 
 MOST_PRINTED = 20  # lines
 
 WHAT_NEXT = {
-    NOT_ATTEMPTED: "nothing to judge yet: replace the `...` in the answer and check again",
-    UNUSABLE: "the answer could not be run",
+    NOT_ATTEMPTED: "replace the `...` in the answer and check again",
+    NOT_EXERCISED: "make the answer do what the lines with ?? ask for, and check again",
+    BROKEN: "mend the first line with XX, others often go with it, and check again",
 }
+
+
+def in_words(verdict: str) -> str:
+    """A verdict as one says it: its name is one word for machines."""
+    return verdict.replace("_", " ")
+
+
+def likely_cause(one: Judged) -> str:
+    """The diagnosis, where it says more than the message; "" where it does not."""
+    return "" if one.diagnosis in one.message or one.diagnosis == OWN_ERROR else one.diagnosis
 
 
 def headline(report: CheckReport) -> str:
     """One line: which exercise, which verdict, and why where that is short."""
-    said = report.message or WHAT_NEXT.get(report.verdict, "")
-    if report.verdict in WHAT_NEXT:
-        return f"{report.exercise}: {report.verdict} - {said}"
+    if report.verdict in (NOT_ATTEMPTED, UNUSABLE):
+        return f"{report.exercise}: {in_words(report.verdict)} - {report.message}"
     held = sum(one.verdict == HOLDS for one in report.properties)
-    return f"{report.exercise}: {report.verdict} - {held} of {len(report.properties)} properties hold"
+    return f"{report.exercise}: {in_words(report.verdict)} - {held} of {len(report.properties)} properties hold"
 
 
-def of_property(one: Judged) -> str:
-    """One line that holds, or several that say what broke, why that happens and how to see it again."""
+def of_property(one: Judged, file: str = "") -> str:
+    """One line that holds, or several that say what broke, why that happens and how to see it again, with the answer in `file`."""
     line = f"  {MARKS.get(one.verdict, '??')}  {one.name}"
     if one.verdict == HOLDS:
         return f"{line}: {one.claim}"
     more = [f"{line}: {one.message}"]
-    more += [f"        likely cause: {one.diagnosis}"] if one.diagnosis else []
-    more += [f"        see it again: labkit replay '{one.token}'"] if one.token else []
+    more += [f"        likely cause: {likely_cause(one)}"] if likely_cause(one) else []
+    answer = f" {shlex.quote(file)}" if file else ""
+    more += [f"        see it again: labkit replay '{one.token}'{answer}"] if one.token else []
     return "\n".join(more)
 
 
 def printed(report: CheckReport) -> list[str]:
-    """The first lines of what the answer printed."""
-    return report.output.splitlines()[:MOST_PRINTED]
+    """The first lines of what the answer printed, and how many there are besides."""
+    lines = report.output.splitlines()
+    left = len(lines) - MOST_PRINTED
+    return lines[:MOST_PRINTED] + ([f"... (and {counted(left, 'more line')})"] if left > 0 else [])
 
 
-def whole(report: CheckReport) -> str:
-    """Everything that a person needs to see next. Holds no seconds and nothing of the machine."""
-    parts = [headline(report), *map(of_property, report.properties)]
+def whole(report: CheckReport, file: str = "") -> str:
+    """Everything that a person needs to see next; `file` is the answer's, where it was named. Holds no seconds and nothing of the machine."""
+    parts = [headline(report), *(of_property(one, file) for one in report.properties)]
     if report.certificate:
         parts.append(f"  {report.certificate}")
     if report.properties and report.message:
         parts.append(f"  {report.message}")
     if report.output:
         parts.append("  your answer printed:\n" + "\n".join(f"    {line}" for line in printed(report)))
+    if report.verdict in WHAT_NEXT:
+        parts.append(f"  next: {WHAT_NEXT[report.verdict]}; stuck? labkit hint {report.exercise}")
     return "\n".join(parts)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit.faults.chart_table import Mark, Table, bad, good, table, unknown
-from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, words
+from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, scaled, scroll, words
 
 __all__ = ["Histogram", "Mark", "Table", "bad", "good", "histogram", "table", "unknown"]
 
@@ -75,7 +75,10 @@ class Histogram:
 
     def _repr_html_(self) -> str:
         title = element("div", escape(self.title), cls="lk-title") if self.title else ""
-        return element("div", f"<style>{STYLE}</style>{title}{_drawn(self)}", cls="lk lk-chart")
+        drawn = scroll(_drawn(self), self.title or "Histogram")
+        below = f"a bar counts what falls into {round(self.step, 6):g} {self.unit}; its height is on the scale at the right"
+        legend = element("div", escape(below), cls="lk-below")
+        return element("div", f"<style>{STYLE}</style>{title}{drawn}{legend}", cls="lk lk-chart")
 
 
 def histogram(
@@ -120,9 +123,8 @@ def _drawn(chart: Histogram) -> str:
     said = "; ".join(f"{label}: {chart.peak(counts)}" for label, counts in chart.series)
     names = element("title", escape(chart.title or "Histogram")) + element("desc", escape(said))
     rows = [_row(chart, label, counts, index * ROW) for index, (label, counts) in enumerate(chart.series)]
-    style = f"display:block;width:100%;max-width:{wide:g}px;height:auto"
     body = names + "".join(rows) + _axis(chart, high - 8)
-    return element("svg", body, viewBox=f"0 0 {wide:g} {high:g}", width=wide, height=high, role="img", style=style)
+    return element("svg", body, viewBox=f"0 0 {wide:g} {high:g}", width=wide, height=high, role="img", style=scaled(wide))
 
 
 def _row(chart: Histogram, label: str, counts: Sequence[float], top: float) -> str:
@@ -137,10 +139,21 @@ def _row(chart: Histogram, label: str, counts: Sequence[float], top: float) -> s
             hint = element("title", escape(chart.hint(index, count)))
             parts.append(element("rect", hint, **place, cls="lk-over" if over else "lk-bar"))
     parts.append(_across(base, "lk-axis"))
+    parts += _scale(chart, base)
     if chart.limit is not None:
         y = base - HIGH * chart.limit / chart.most
         parts += [_across(y, "lk-limit"), words(LEFT + PLOT + 5, y + 3.5, f"{chart.limit:g}", "lk-soft")]
     return "".join(parts)
+
+
+def _scale(chart: Histogram, base: float) -> list[str]:
+    """How many the top of the plot stands for, at its right."""
+    x, top = LEFT + PLOT, base - HIGH
+    line = element("line", x1=x, y1=top, x2=x, y2=base, cls="lk-axis")
+    marks = [element("line", x1=x, y1=y, x2=x + 4, y2=y, cls="lk-axis") for y in (top, base)]
+    if chart.limit is not None and HIGH * (1 - chart.limit / chart.most) < 12:  # the limit has its number there
+        return [line, *marks]
+    return [line, *marks, words(x + 7, top + 4, f"{chart.most:g}", "lk-soft")]
 
 
 def _across(y: float, cls: str) -> str:

@@ -5,11 +5,12 @@ Not handled here: finding out what survives.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from labkit.faults.paint import BASE_STYLE, GLYPHS, cells, clean, crop, element, escape, rule
+from labkit.faults.paint import BASE_STYLE, GLYPHS, cells, clean, crop, element, escape, rule, scroll
 
 TICK = "\N{CHECK MARK}"
 SIGNS = {"holds": TICK, "broken": GLYPHS["broken"][0], "not_exercised": "?"}
@@ -17,6 +18,8 @@ WORDS = {"holds": "holds", "broken": "broken", "not_exercised": "not exercised"}
 WIDTH = 98
 MOST = 6  # lines of a cell in the text
 WHOLE = 24  # cells of a word that is kept whole if it can be
+ROOMY = 16  # cells of a text that stays in one line
+UNIT = re.compile(r"(\d) (?=(s|min|h)\b)")
 HANG = "  "  # under the words behind a sign
 EDGE = "1px solid rgba(128,128,128,.3)"
 
@@ -30,8 +33,9 @@ STYLE = BASE_STYLE + "".join(
         rule(
             ".lk table.lk-table th,.lk table.lk-table td",
             f"padding:5px 12px;text-align:left;vertical-align:top;border:0;border-bottom:{EDGE};background:none;"
-            "white-space:normal;max-width:22em;color:inherit",
+            "white-space:nowrap;max-width:22em;color:inherit",
         ),
+        rule(".lk table.lk-table .lk-long", "white-space:normal;min-width:9em"),
         rule(".lk table.lk-table tr,.lk table.lk-table tr:hover", "background:none"),
         rule(".lk table.lk-table b", "display:inline-block;width:1.25em"),
         rule(".lk table.lk-table td.lk-holds", "background:rgba(79,154,93,.15)"),
@@ -87,14 +91,14 @@ class Table:
         return "\n".join([clean(self.caption), *lines] if self.caption else lines)
 
     def _repr_html_(self) -> str:
-        head = element("tr", "".join(element("th", escape(name), scope="col") for name in self.headers))
+        head = element("tr", "".join(element("th", escape(name), scope="col", cls=_long(name)) for name in self.headers))
         body = "".join(
             element("tr", "".join(_cell(cell, index) for index, cell in enumerate(row))) for row in self.rows
         )
         caption = element("caption", escape(self.caption)) if self.caption else ""
         inside = f"{caption}<thead>{head}</thead><tbody>{body}</tbody>"
         table = element("table", inside, cls="lk-table")
-        return element("div", f"<style>{STYLE}</style>{element('div', table, cls='lk-scroll')}", cls="lk lk-chart")
+        return element("div", f"<style>{STYLE}</style>{scroll(table, self.caption or 'Table')}", cls="lk lk-chart")
 
 
 def table(headers: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> Table:
@@ -111,11 +115,24 @@ def _marked(cell: object) -> str | Mark:
 
 
 def _cell(cell: str | Mark, index: int) -> str:
+    long = _long(str(cell))
     if isinstance(cell, Mark):
         sign, _, text = str(cell).partition(" ")
         verdict = cell.verdict if cell.verdict in WORDS else "not_exercised"
-        return element("td", f"{element('b', sign)}{escape(text)}", cls=f"lk-{verdict}")
-    return element("th", escape(cell), scope="row") if index == 0 else element("td", escape(cell))
+        return element("td", f"{element('b', sign)}{_unbroken(text)}", cls=f"lk-{verdict} {long}".strip())
+    if index == 0:
+        return element("th", _unbroken(cell), scope="row", cls=long)
+    return element("td", _unbroken(cell), cls=long)
+
+
+def _long(text: str) -> str:
+    """The class of what may take several lines."""
+    return "lk-long" if cells(text) > ROOMY else ""
+
+
+def _unbroken(text: str) -> str:
+    """A number keeps its unit on its line."""
+    return UNIT.sub("\\1\N{NO-BREAK SPACE}", escape(text))
 
 
 def _widths(grid: Sequence[Sequence[str]], count: int) -> list[int]:

@@ -17,7 +17,7 @@ from labkit.faults.kill import kill_runs
 from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN, HOLDS, NOT_EXERCISED, Counterexample, Report, judge, simplest
 from labkit.faults.runner import Runner
-from labkit.faults.scenario import Scenario
+from labkit.faults.scenario import End, Scenario, alone
 from labkit.faults.schedule import Schedule, Token
 from labkit.faults.search import FAULTS, search_runs
 from labkit.faults.sweep import Closure, sweep_runs
@@ -40,8 +40,7 @@ def open_world(database: str, *, durable: bool = False) -> Iterator[World]:
 
 def sweep(scenario: Scenario, database: str = "memory", *, faults: Sequence[str] = ("crash",)) -> Report:
     """Crash at every crossing, and at every crossing of every recovery, until no new state appears."""
-    if len(scenario.bodies) > 1:
-        raise UsageError(f"{scenario.name} has several actors: use interleave")
+    alone(scenario)
     closure = Closure()
     with open_world(database) as world:
         runner = Runner(scenario, world)
@@ -66,18 +65,23 @@ def search(
     """Mixed schedules drawn by Hypothesis; the counterexample is the smallest that it could shrink to."""
     with open_world(_lockable(scenario, database)) as world:
         runner = Runner(scenario, world)
-        reached: list[bool] = []
-        ran, worst = search_runs(
-            runner, examples=examples, faults=faults, seen=lambda end: reached.append(scenario.reached_by(end))
-        )
+        reached, struck = [False], [len(scenario.bodies) > 1]  # of several actors the orders are drawn too
+
+        def seen(end: End) -> None:
+            reached.append(scenario.reached_by(end))
+            drawn = Token.parse(end.token).schedule.injections
+            struck.append(len(drawn) > len(end.unreached) + len(end.moved))
+
+        ran, worst = search_runs(runner, examples=examples, faults=faults, seen=seen)
         broken = [Counterexample(worst.token, *found) for found in scenario.why_broken(worst)] if worst else []
-        return _report(scenario, runner, broken, any(reached), f"{counted(ran, 'schedule')} drawn")
+        return _report(scenario, runner, broken, any(reached) and any(struck), f"{counted(ran, 'schedule')} drawn")
 
 
 def kill(scenario: Scenario, database: str = "sqlite") -> Report:
     """A real SIGKILL at every crossing of the first process."""
     if database == "memory":
         raise UsageError("a memory database dies with its process: kill on sqlite or postgres")
+    alone(scenario)
     with open_world(database, durable=True) as world:
         runner = Runner(scenario, world)
         ends = list(kill_runs(runner))

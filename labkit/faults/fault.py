@@ -99,13 +99,15 @@ class Fault:
 
 def _possible(kind: str, amount: float) -> bool:
     """Time does not run backwards, only a wall clock does; and there are no half bytes."""
-    if not math.isfinite(amount) or abs(amount) > LONGEST:
+    if abs(amount) > LONGEST or not math.isfinite(amount):  # subtle: a whole number can be too large to be asked whether it is finite
         return False
     return kind == "clock_step" or (amount >= 0 and (kind != "torn" or amount == int(amount)))
 
 
-def fits(kind: str, boundary: str, side: str) -> bool:
-    """Whether a fault of this kind can sit on this side of a crossing of this boundary."""
+def fits(kind: str, boundary: str, side: str, *, whole: bool = False) -> bool:
+    """Whether a fault of this kind can sit on this side of a crossing of this boundary. `whole`: the call is one that cannot be done in part."""
+    if whole and kind == "torn":
+        return False
     return side in KINDS[kind][0] and boundary in ONLY_AT.get(kind, BOUNDARIES)
 
 

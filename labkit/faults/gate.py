@@ -65,6 +65,7 @@ class Gate:
         self.later, self._die = later, die
         self.dead = False
         self.how = ""  # crashed, hung or endless
+        self.told_apart = False  # its code has asked for what no other process of the run has: its name, its randomness
         self.swallowed = 0
         self.count = 0
         self.counts: dict[str, int] = {}
@@ -117,8 +118,11 @@ class Gate:
 
     def _found(self, call: Crossing, side: str) -> Fault | None:
         """Record one side of a crossing, with the fault that sits there."""
-        found = self.faults.get(("", call.number, side)) or self.faults.get((call.boundary, call.nth, side))
-        if found is not None and not fits(found.fault.kind, call.boundary, side):
+        found, other = self.faults.get(("", call.number, side)), self.faults.get((call.boundary, call.nth, side))
+        if found is not None and other is not None:
+            self.moved.append((other, f"{found} strikes there"))
+        found = found or other
+        if found is not None and not fits(found.fault.kind, call.boundary, side, whole=call.torn is None):
             self.moved.append((found, f"{call.boundary} {call.label}"))
             found = None
         told = str(found.fault) if found else ""

@@ -1,7 +1,6 @@
 """The durable states that crashes leave, as a graph small enough to look at: what leads to what, and what is broken.
 
-States stand in layers by the number of crashes it takes to reach them (breadth first from the first state), ends in the
-last layer. Equal graphs give equal bytes.
+States stand in the order in which they were found, ends beside them. Equal graphs give equal bytes.
 
 Not handled here: finding the states (see `sweep`).
 """
@@ -12,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from labkit.faults.paint import cells, clean, crop
+from labkit.faults.plural import counted
 
 WIDTH = 98
 
@@ -50,10 +50,10 @@ class Graph:
     @property
     def sum(self) -> str:
         """What there is, in words."""
-        broken = sum(node.broken for node in self.nodes)
-        ways = f"{len(self.edges)} {'way' if len(self.edges) == 1 else 'ways'} between them"
-        states = f"{len(self.nodes)} {'state' if len(self.nodes) == 1 else 'states'}"
-        return f"{states}, {ways}, {broken or 'none'} broken"
+        broken, ends = sum(node.broken for node in self.nodes), sum(node.final for node in self.nodes)
+        counts = [(len(self.nodes) - ends, "state"), (ends, "end"), (len(self.edges), "way")]
+        told = ", ".join(counted(count, thing) for count, thing in counts if count or thing != "end")
+        return f"{told}, {broken or 'none'} broken"
 
     def __repr__(self) -> str:
         rows = [self.sum]

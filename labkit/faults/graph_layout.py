@@ -1,30 +1,35 @@
-"""Layers and places for a small graph: breadth first from the left, ends on the right, equal graphs at equal pixels.
+"""Places for a small graph: states under each other, ends beside them, and a rail of its own for whatever leads somewhere.
+
+A way leaves its state, follows a rail straight up or down and enters the other state, like a line in a circuit: ways cross
+at right angles or not at all, no two enter a state at one point, and each has room for its words. Equal graphs stand at
+equal pixels.
 
 Not handled here: drawing (see `graph_svg`), and graphs of more than some twenty states, which get tall.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from labkit.faults.graph import Edge, Graph, Node
 from labkit.faults.paint import width, wrap
 
 TEXT = 150.0  # pixels of a line in a state
 LEAD = 14.0
-GAP = 16.0  # between states of one layer
-REACH, MOST_REACH = 15.0, 130.0  # how far a way within a layer swings out, for each state that it passes
-BETWEEN = 104.0  # between layers, without those
-MARGIN = 14.0
+PITCH = 14.0  # between ways at the side of a state: room for one line of words
+GAP = 14.0  # between states
+RAIL = 14.0  # between rails
+MARGIN = 10.0
+
+Rail = tuple[str, str]  # (zone, state): among states, to the ends, among ends
+Port = tuple[str, str, Rail, str, str]  # (state, side, rail, in or out, words)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a state stands, and the lines in it; without a node it is a lane for a way that passes by."""
+    """Where a state stands, and the lines in it."""
 
-    node: Node | None
-    layer: int
+    node: Node
     x: float
     y: float
     wide: float
@@ -32,118 +37,116 @@ class Place:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Plan:
-    """All places by the state's id; `lanes` are those of edges that pass a layer."""
+    """All places by the state's id; `rails` are the x of each rail, `ports` the y of each end of a way."""
 
-    places: dict[str, Place]
-    lanes: dict[tuple[int, int], Place]  # (edge, layer)
-    wide: float
-    high: float
+    places: dict[str, Place] = field(default_factory=dict)
+    rails: dict[Rail, float] = field(default_factory=dict)
+    ports: dict[Port, float] = field(default_factory=dict)
+    wide: float = 0.0
+    high: float = 0.0
+
+
+@dataclass(frozen=True)
+class Way:
+    """An edge with the rail that it follows and the ports between which it runs."""
+
+    edge: Edge
+    rail: Rail
+    leaves: Port
+    arrives: Port
+
+    @property
+    def labelled(self) -> Port:
+        """The end at which no other way runs along, so that the words can stand there."""
+        return self.leaves if self.rail == ("out", self.edge.target) else self.arrives
+
+
+def ways_of(graph: Graph) -> list[Way]:
+    """The way of each edge."""
+    final = {node.id: node.final for node in graph.nodes}
+    found = []
+    for edge in graph.edges:
+        source, target, words = edge.source, edge.target, edge.words
+        if final[source] == final[target]:
+            rail, sides = ("ends" if final[source] else "states", source), ("right", "right")
+            shared = (True, False)
+        else:
+            rail = ("out", source if final[source] else target)
+            sides = ("left", "right") if final[source] else ("right", "left")
+            shared = (final[source], final[target])
+        leaves = (source, sides[0], rail, "out", "" if shared[0] else words)
+        arrives = (target, sides[1], rail, "in", "" if shared[1] else words)
+        found.append(Way(edge, rail, leaves, arrives))
+    return found
 
 
 def plan(graph: Graph) -> Plan:
     """Where everything stands."""
-    layers = layers_of(graph)
-    columns = _columns(graph, layers)
-    reach = _reach(graph, layers, columns)
-    heights = [sum(_high(graph, item) + GAP for item in column) - GAP for column in columns]
-    tallest = max(heights, default=0.0)
-    found = Plan({}, {}, 0.0, 0.0)
-    x = MARGIN
-    for index, column in enumerate(columns):
-        wide = max((_wide(graph, item) for item in column), default=0.0)
-        y = MARGIN + (tallest - heights[index]) / 2
-        for item in column:
-            high = _high(graph, item)
-            _put(found, graph, item, index, (x, y, wide, high))
-            y += high + GAP
-        x += wide + (BETWEEN if index < len(columns) - 1 else 0.0) + reach[index]
-    return Plan(found.places, found.lanes, x + MARGIN, tallest + 2 * MARGIN)
+    ways, made = ways_of(graph), Plan()
+    states = [node for node in graph.nodes if not node.final]
+    ends = [node for node in graph.nodes if node.final]
+    room = max((width(way.edge.words, 10) for way in ways), default=0.0) + 22
+    left = max(map(_wide, states), default=0.0)
+    x = MARGIN + left + room
+    x = _rails(made, graph, ways, "states", x)
+    x = _rails(made, graph, ways, "out", x + (RAIL if ends else 0))
+    beside, right = x + (12 if ends else 0), max(map(_wide, ends), default=0.0)
+    x = _rails(made, graph, ways, "ends", beside + right + room)
+    last = x if any(way.rail[0] == "ends" for way in ways) else beside + right
+    tall = _column(made, states, ways, MARGIN, left), _column(made, ends, ways, beside, right)
+    made.wide, made.high = last + MARGIN, max(tall) + MARGIN
+    _ports(made, ways)
+    return made
 
 
-def layers_of(graph: Graph) -> dict[str, int]:
-    """State -> layer. Ends stand behind all others; what nothing leads to stands in front."""
-    layer: dict[str, int] = {}
-    for root in graph.nodes:
-        if root.id not in layer and (not layer or not _led_to(graph, root.id)):
-            _spread(graph, root.id, layer)
-    for root in graph.nodes:
-        if root.id not in layer:
-            _spread(graph, root.id, layer)
-    moving = [layer[node.id] for node in graph.nodes if not node.final or layer[node.id] == 0]
-    for node in graph.nodes:
-        if node.final and layer[node.id] > 0:
-            layer[node.id] = max(moving, default=0) + 1
-    return layer
+def _rails(made: Plan, graph: Graph, ways: list[Way], zone: str, x: float) -> float:
+    """Put the rails of a zone beside each other, what reaches farther to the right; returns what is free behind them."""
+    order = [node.id for node in graph.nodes]
+    reach: dict[Rail, int] = {}
+    for way in ways:
+        if way.rail[0] == zone:
+            far = abs(order.index(way.edge.source) - order.index(way.edge.target))
+            reach[way.rail] = max(reach.get(way.rail, 0), far)
+    for rail in sorted(reach, key=lambda one: (reach[one], -order.index(one[1]))):
+        made.rails[rail] = x
+        x += RAIL
+    return x
 
 
-def _led_to(graph: Graph, state: str) -> bool:
-    return any(edge.target == state != edge.source for edge in graph.edges)
+def _column(made: Plan, nodes: list[Node], ways: list[Way], x: float, wide: float) -> float:
+    """Put states under each other, each high enough for its words and its ways; returns where they end."""
+    y = MARGIN
+    for node in nodes:
+        lines = lines_of(node)
+        ends = {port for way in ways for port in (way.leaves, way.arrives) if port[0] == node.id}
+        most = max(sum(port[1] == side for port in ends) for side in ("left", "right")) if ends else 0
+        high = max(28 + LEAD * len(lines), PITCH * most + 10)
+        made.places[node.id] = Place(node, x, y, wide, high, lines)
+        y += high + GAP
+    return y - GAP if nodes else y
 
 
-def _spread(graph: Graph, root: str, layer: dict[str, int]) -> None:
-    layer[root] = 0
-    waiting = deque([root])
-    while waiting:
-        state = waiting.popleft()
-        for edge in graph.edges:
-            if edge.source == state and edge.target not in layer:
-                layer[edge.target] = layer[state] + 1
-                waiting.append(edge.target)
-
-
-Item = str | tuple[int, int]  # a state, or (edge, layer) for a way that passes
-
-
-def _columns(graph: Graph, layers: dict[str, int]) -> list[list[Item]]:
-    """The states of each layer from top to bottom, near the states that lead to them; ways that pass go above."""
-    columns: list[list[Item]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
-    for index, edge in enumerate(graph.edges):
-        for between in range(layers[edge.source] + 1, layers[edge.target]):
-            columns[between].append((index, between))
-    height: dict[Item, float] = {}
-    for number, column in enumerate(columns):
-        column += [node.id for node in graph.nodes if layers[node.id] == number]
-        pulls = {item: _pull(graph, item, height) for item in column}
-        column.sort(key=pulls.__getitem__)
-        height |= {item: (place + 0.5) / len(column) for place, item in enumerate(column)}
-    return columns
-
-
-def _pull(graph: Graph, item: Item, height: dict[Item, float]) -> float:
-    """The middle of what leads here from earlier layers, between 0 at the top and 1."""
-    places: list[float] = []
-    for index, edge in enumerate(graph.edges):
-        if (isinstance(item, tuple) and item[0] == index) or item == edge.target:
-            lanes = [place for key, place in height.items() if isinstance(key, tuple) and key[0] == index]
-            places += lanes[-1:] or ([height[edge.source]] if edge.source in height else [])
-    return sum(places) / len(places) if places else 0.5
-
-
-def _reach(graph: Graph, layers: dict[str, int], columns: list[list[Item]]) -> list[float]:
-    """How far the ways within each layer swing out to its right."""
-    reach = [0.0] * len(columns)
-    for edge in graph.edges:
-        layer = layers[edge.source]
-        if layer == layers[edge.target]:
-            distance = abs(columns[layer].index(edge.source) - columns[layer].index(edge.target))
-            reach[layer] = max(reach[layer], swing(distance) + label_width(edge) + 6)
-    return reach
-
-
-def swing(distance: int) -> float:
-    """How far a way to a state `distance` places away in the same layer swings out."""
-    return min(MOST_REACH, 12 + REACH * max(1, distance))
-
-
-def label_width(edge: Edge) -> float:
-    return min(120.0, width(edge.words, 10))
+def _ports(made: Plan, ways: list[Way]) -> None:
+    """Spread the ends of the ways over the sides of the states, so that as few as possible cross."""
+    sides: dict[tuple[str, str], dict[Port, tuple[int, float]]] = {}
+    for way in ways:
+        up = made.places[way.edge.source].y < made.places[way.edge.target].y
+        rank = 0 if up else 2
+        sides.setdefault(way.arrives[:2], {})[way.arrives] = (rank, made.rails[way.rail])
+        out = 3 if way.rail[0] == "out" else 1
+        sides.setdefault(way.leaves[:2], {})[way.leaves] = (out, made.rails[way.rail])
+    for (state, _), ends in sides.items():
+        place = made.places[state]
+        first = place.y + (place.high - PITCH * (len(ends) - 1)) / 2 + 2
+        for number, port in enumerate(sorted(ends, key=lambda one: (ends[one], one[4]))):
+            made.ports[port] = first + number * PITCH
 
 
 def lines_of(node: Node) -> tuple[str, ...]:
     """The words in a state."""
-    return tuple(wrap(node.text, TEXT, 3))
+    return tuple(wrap(node.text, TEXT, 4))
 
 
 def head_of(graph: Graph, node: Node) -> str:
@@ -153,26 +156,6 @@ def head_of(graph: Graph, node: Node) -> str:
     return sign + " \N{MIDDLE DOT} ".join([*wrap(node.id, 90, 1), *notes])
 
 
-def _node(graph: Graph, item: Item) -> Node | None:
-    return next((node for node in graph.nodes if node.id == item), None)
-
-
-def _high(graph: Graph, item: Item) -> float:
-    node = _node(graph, item)
-    return 10.0 if node is None else 28.0 + LEAD * len(lines_of(node))
-
-
-def _wide(graph: Graph, item: Item) -> float:
-    node = _node(graph, item)
-    if node is None:
-        return 0.0
-    return max(width(head_of(graph, node), 11, bold=True), *(width(line) for line in lines_of(node)), 60.0) + 22
-
-
-def _put(found: Plan, graph: Graph, item: Item, layer: int, spot: tuple[float, float, float, float]) -> None:
-    node = _node(graph, item)
-    place = Place(node, layer, *spot, lines_of(node) if node else ())
-    if isinstance(item, str):
-        found.places[item] = place
-    else:
-        found.lanes[item] = place
+def _wide(node: Node) -> float:
+    notes = " \u2716 " + node.id + " \N{MIDDLE DOT} broken" * node.broken + " \N{MIDDLE DOT} final" * node.final
+    return max(width(notes, 11, bold=True), *(width(line) for line in lines_of(node)), 60.0) + 22

@@ -116,11 +116,11 @@ def interleave_runs(
 
 
 def _is_idle(actor: Actor) -> bool:
-    """Whether its next move touches nothing: it has only started, or begins a transaction that holds no lock yet.
+    """Whether its next move touches nothing: it has only started and looked at nothing, or begins a transaction that holds no lock yet.
 
     To interrupt it before that is the same as to start another first, or to interrupt it right after.
     """
-    return actor.moves == 1 or actor.about_to == "BEGIN"
+    return (actor.moves == 1 and not actor.looked) or actor.about_to == "BEGIN"
 
 
 def _as_order(taken: Sequence[int]) -> tuple[tuple[int, int], ...]:

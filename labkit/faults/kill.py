@@ -71,6 +71,7 @@ class Killer:
         except TimeoutError:
             child.kill()
         status = child.wait()
+        self.world.locks.update(said.get("locks", ()))
         if "failed" in said:
             raise ChildFailed(str(said["failed"]))
         outcome = Outcome(**said["outcome"]) if said.get("outcome") else None
@@ -131,6 +132,7 @@ def live(
     def tell(gate: Gate, outcome: Outcome | None = None) -> None:
         moved = [(str(injection), there) for injection, there in gate.moved]
         said = {"record": gate.record, "struck": [str(injection) for injection in gate.struck], "moved": moved}
+        said["locks"] = sorted(world.locks)
         report(said | ({"outcome": vars(outcome)} if outcome is not None else {}))
 
     def die(gate: Gate) -> None:

@@ -138,24 +138,7 @@ def words(x: float, y: float, text: str, cls: str = "", anchor: str = "") -> str
     return element("text", escape(text), x=float(x), y=float(y), cls=cls, text_anchor=anchor)
 
 
-# subtle: the covers in the colour of the page move with what scrolls, the shadows and arrows below them stay at the edges,
-# so an edge is marked only where something is cut off there; where nobody knows the colour, CSS drops the whole rule
-PAGE = "var(--jp-layout-color0,var(--vscode-editor-background))"
-ARROW = (
-    "url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='12' height='24'%3E%3Cpath d='{}' fill='none'"
-    " stroke='%23888' stroke-width='3' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E\")"
-)
-SHADE = "linear-gradient(to {},rgba(128,128,128,.5),rgba(128,128,128,0))"
-SCROLL = ",".join(
-    [
-        f"linear-gradient({PAGE},{PAGE}) left/26px 100% no-repeat local",
-        f"linear-gradient({PAGE},{PAGE}) right/26px 100% no-repeat local",
-        f"{ARROW.format('M9 3L3 12L9 21')} left 3px center/12px 24px no-repeat scroll",
-        f"{ARROW.format('M3 3L9 12L3 21')} right 3px center/12px 24px no-repeat scroll",
-        f"{SHADE.format('right')} left/18px 100% no-repeat scroll",
-        f"{SHADE.format('left')} right/18px 100% no-repeat scroll",
-    ]
-)
+SMALLEST = 0.95  # of its size; on a page that is narrower than that, a drawing scrolls
 
 BASE_STYLE = "".join(
     [
@@ -169,8 +152,23 @@ BASE_STYLE = "".join(
             ".lk .lk-token",
             "font-family:var(--jp-code-font-family,ui-monospace,Menlo,monospace);font-size:12px;opacity:.72;overflow-wrap:anywhere",
         ),
-        rule(".lk .lk-scroll", f"overflow-x:auto;background:{SCROLL}"),
+        # subtle: where scrollbars hide until one scrolls, only a styled one says that something is cut off
+        rule(".lk .lk-scroll", "overflow-x:auto;overflow-y:hidden;padding-bottom:2px"),
+        rule(".lk .lk-scroll::-webkit-scrollbar", "height:11px"),
+        rule(".lk .lk-scroll::-webkit-scrollbar-track", "background:rgba(128,128,128,.18);border-radius:5px"),
+        rule(".lk .lk-scroll::-webkit-scrollbar-thumb", "background:rgba(128,128,128,.7);border-radius:5px"),
+        rule(".lk .lk-scroll:focus-visible", "outline:2px solid;outline-color@sql;outline-offset:2px"),
         rule(".lk .lk-below", "font-size:11px;opacity:.8;margin-top:7px"),
         rule(".lk svg", "font-family:inherit;font-size:11px;fill:currentColor"),
     ]
 )
+
+
+def scroll(body: str, name: object) -> str:
+    """What may be wider than the page: it scrolls, by mouse and by the arrow keys, and nothing covers it."""
+    return element("div", body, cls="lk-scroll", tabindex="0", role="region", aria_label=clean(name))
+
+
+def scaled(wide: float) -> str:
+    """CSS for a drawing of this width: never larger, and so small at most that its words can be read."""
+    return f"display:block;width:100%;max-width:{round(wide)}px;min-width:{round(wide * SMALLEST)}px;height:auto"

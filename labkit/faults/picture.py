@@ -9,13 +9,13 @@ Not handled here: many runs at a time (see `strip`) and the states between them 
 from __future__ import annotations
 
 from labkit.faults import picture_parts as parts
-from labkit.faults.paint import clean, crop, element, escape, words
+from labkit.faults.paint import clean, crop, element, escape, scaled, scroll, words
 from labkit.faults.picture_fold import Fold
-from labkit.faults.picture_frame import banners, legend
+from labkit.faults.picture_frame import banners, legend, remarks
 from labkit.faults.picture_layout import AXIS, GATE, LEAD, NUMBER, Lane, Layout, Spot, lay_out, tag_x
 from labkit.faults.picture_life import life, span
 from labkit.faults.picture_pack import pack
-from labkit.faults.picture_story import Call, Column, Story, read
+from labkit.faults.picture_story import Call, Column, Story, read, side_of
 from labkit.faults.picture_text import summary, text
 from labkit.faults.picture_words import Word, above, hover, ledger, tags
 from labkit.faults.trace import Trace
@@ -23,7 +23,7 @@ from labkit.faults.trace import Trace
 __all__ = ["svg", "text"]
 
 
-SMALLEST = 0.85  # of its size; a page that is narrower than that scrolls
+UNDER = 14  # pixels below the lanes for the word at a deadline
 OVER = parts.HALF + NUMBER + 7  # from the line of a lane up to the words above its marks
 
 
@@ -33,19 +33,18 @@ def svg(trace: Trace, *, title: str = "") -> str:
     layout = lay_out(story)
     token = element("div", escape(trace.token), cls="lk-token") if trace.token else ""
     head = (element("div", escape(title), cls="lk-title") if title else "") + token
-    drawing = element("div", _drawing(story, layout, title or trace.token), cls="lk-scroll")
-    body = f"<style>{parts.STYLE}</style>{head}{drawing}{banners(story)}{legend(story)}"
+    drawing = scroll(_drawing(story, layout, title or trace.token), f"The run {title or trace.token}".strip())
+    body = f"<style>{parts.STYLE}</style>{head}{remarks(story)}{drawing}{banners(story)}{legend(story)}"
     return element("div", body, cls="lk lk-trace")
 
 
 def _drawing(story: Story, layout: Layout, name: str) -> str:
-    wide, high = round(layout.width), round(layout.height)
+    wide, high = round(layout.width), round(layout.height) + (0 if _due_x(story, layout) is None else UNDER)
     names = element("title", escape(f"Trace {name}".strip())) + element("desc", escape(summary(story)))
-    marks = [_bands(layout), _axis(layout), *_lives(story, layout)]
+    marks = [_bands(layout), *_due(story, layout), _axis(layout), *_lives(story, layout)]
     marks += _calls(layout) + [_column(spot, layout) for spot in layout.spots]
-    style = f"display:block;width:100%;max-width:{wide}px;min-width:{round(wide * SMALLEST)}px;height:auto"
     body = names + "".join(marks)
-    return element("svg", body, viewBox=f"0 0 {wide} {high}", width=wide, height=high, role="img", style=style)
+    return element("svg", body, viewBox=f"0 0 {wide} {high}", width=wide, height=high, role="img", style=scaled(wide))
 
 
 def _bands(layout: Layout) -> str:
@@ -68,6 +67,26 @@ def _axis(layout: Layout) -> str:
     ticks = [parts.line(x, 8, x, layout.height - 4, "lk-time") for x, _ in layout.ticks]
     ticks += [words(x + 4, AXIS - 12, label, "lk-small") for x, label in layout.ticks]
     return "".join(ticks)
+
+
+def _due_x(story: Story, layout: Layout) -> float | None:
+    """Where the deadline stands: between what was in time and what was not, inside of a call that began before it."""
+    for spot in layout.spots if story.due is not None else []:
+        columns = spot.item.columns if isinstance(spot.item, Fold) else (spot.item,)
+        past = [line.time - story.due for column in columns for line in column.lines() if story.due is not None]
+        if max(past, default=0.0) > 0:
+            return spot.x if min(past) < 0 else spot.left
+    return None
+
+
+def _due(story: Story, layout: Layout) -> list[str]:
+    """The deadline, as a line through all lanes with its name below them."""
+    x = _due_x(story, layout)
+    if x is None:
+        return []
+    aside = min(max(x, 30.0), layout.width - 30)
+    line = parts.line(x, 8, x, layout.height, "lk-due")
+    return [line, words(aside, layout.height + UNDER - 4, "deadline", "lk-duename", "middle")]
 
 
 def _lives(story: Story, layout: Layout) -> list[str]:
@@ -110,7 +129,7 @@ def _trouble(item: Column, spot: Spot, lane: Lane) -> list[str]:
     """Faults, deaths and ends of a column."""
     marks: list[str] = []
     for line in item.faults:
-        x = spot.x + {"before": -GATE - parts.ASIDE, "after": GATE + parts.ASIDE}.get(line.side, 0.0)
+        x = spot.x + {"before": -GATE - parts.ASIDE, "after": GATE + parts.ASIDE}.get(side_of(line), 0.0)
         marks.append(parts.death(x, lane.y) if line is item.death else parts.fault(x, lane.y))
     if item.end is not None and item.death is item.end:
         marks.append(parts.death(spot.x, lane.y))

@@ -1,8 +1,8 @@
-"""Draws a whole transaction as one mark where the calls are many: BEGIN, one statement and COMMIT become the statement.
+"""Draws a whole transaction as one mark: BEGIN, one statement and COMMIT become the statement, in short runs and in long.
 
 A transaction in which anything happened (a fault, an effect, a death, a call of somebody else) stays as it is, call by
-call, so that no trouble is ever hidden. A transaction that only read may end without a call; it counts as whole when
-its process begins the next one right away.
+call, so that no trouble is ever hidden. A transaction that only read ends without a call; it counts as whole when
+its process later began another one, or came to its end.
 
 Not handled here: transactions of several statements, and leaving calls out (see `picture_fold`).
 """
@@ -14,14 +14,11 @@ from dataclasses import replace
 
 from labkit.faults.picture_story import WRITES, Call, Column, Story
 
-ROOM = 12  # calls in a run that is still shown call by call
 CONTROL = ("begin", "commit", "rollback", "savepoint", "release")
 
 
 def pack(story: Story) -> Story:
-    """The story with one column for each quiet transaction; a short story as it is."""
-    if story.calls <= ROOM:
-        return story
+    """The story with one column for each quiet transaction."""
     columns: list[Column] = []
     at = 0
     while at < len(story.columns):
@@ -34,13 +31,14 @@ def pack(story: Story) -> Story:
 def _size(columns: Sequence[Column], at: int) -> int:
     """How many columns the quiet transaction takes that begins here; 0 if none does."""
     begin, *rest = columns[at : at + 3]
-    if len(rest) < 2 or not _verb(begin).startswith("begin") or _verb(rest[0]).startswith(CONTROL):
+    if not rest or not _verb(begin).startswith("begin") or not _verb(rest[0]) or _verb(rest[0]).startswith(CONTROL):
         return 0
-    if not all(_quiet(column, begin) for column in (begin, rest[0])) or rest[1].process != begin.process:
+    if not all(_quiet(column, begin) for column in (begin, rest[0])):
         return 0
-    if _verb(rest[1]).startswith(("commit", "rollback")):
-        return 3 if _quiet(rest[1], begin) else 0
-    return 2 if _verb(rest[1]).startswith("begin") and not WRITES.match(_verb(rest[0])) else 0
+    if rest[0].call is not None and rest[0].call.ended:
+        return 0 if WRITES.match(_verb(rest[0])) else 2
+    ends = len(rest) > 1 and _verb(rest[1]).startswith(("commit", "rollback"))
+    return 3 if ends and _quiet(rest[1], begin) else 0
 
 
 def _verb(column: Column) -> str:
@@ -61,5 +59,5 @@ def _packed(columns: Sequence[Column]) -> Column:
     calls = [column.call for column in columns if column.call is not None]
     before, *inside, after = [line for column in columns for line in column.lines()]
     first = calls[0]
-    call = Call(first.process, first.number, "sql", calls[1].label, before, after, last=calls[-1].number)
+    call = Call(first.process, first.number, "sql", calls[1].label, before, after, last=calls[-1].number, ended=calls[-1].ended)
     return Column(first.process, call=call, before=before, inside=inside, after=after)

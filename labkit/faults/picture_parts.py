@@ -55,6 +55,10 @@ STYLE = BASE_STYLE + "".join(
         rule(".lk .lk-key,.lk .lk-small", "font-size:10px"),
         rule(".lk .lk-legend", "display:flex;flex-wrap:wrap;gap:2px 16px;font-size:11px;opacity:.85;margin-top:4px"),
         rule(".lk .lk-legend svg", "vertical-align:-3px;margin-right:4px"),
+        rule(".lk .lk-remark", "font-weight:600;margin:2px 0"),
+        rule(".lk .lk-part", "fill-opacity:.3;stroke:none"),
+        rule(".lk .lk-due", "stroke@red;stroke-dasharray:6 4;stroke-width:1.5"),
+        rule(".lk .lk-duename", "font-size:10px;font-weight:600;fill@red"),
         rule(".lk .lk-banner", "border-left:4px solid;border-color@red;padding:4px 10px;margin-top:6px"),
         rule(".lk .lk-banner b", "color@red"),
     ]
@@ -89,6 +93,7 @@ def call(done: Call, x1: float, x2: float, y: float) -> str:
     """A call from gate to gate: a full body if it happened, a gate for each side that was passed."""
     colour = f"lk-b-{done.boundary if done.boundary in ICONS else ''}"
     parts = [box(x1, y - HALF, x2 - x1, PILL, f"{colour} {'lk-body' if done.happened else 'lk-hollow'}", 3)]
+    parts += [box(x1, y - HALF, (x2 - x1) / 2, PILL, f"{colour} lk-part", 3)] if done.torn else []
     parts += [line(x1, y - HALF, x1, y + HALF, f"{colour} lk-gate")] if done.before else []
     parts += [line(x2, y - HALF, x2, y + HALF, f"{colour} lk-gate")] if done.after else []
     middle = x1 + GATE

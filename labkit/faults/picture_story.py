@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from labkit.faults.plural import counted
 from labkit.faults.trace import Line, Trace
 
 AGAIN = re.compile(r"(^|[\s,;(]+)again\)?$")
 WRITES = re.compile(r"^(?!\s*select\b).*\b(insert|update|delete|replace|merge|upsert)\b", re.IGNORECASE | re.DOTALL)
+SECONDS = re.compile(r"-?\d+(\.\d+)?")  # what the note of a deadline holds, counted from the note
 
 
 @dataclass(eq=False)
@@ -32,6 +34,7 @@ class Call:
     after: Line | None = None
     effects: int = 0
     last: int = 0
+    ended: str = ""  # what became of the transaction behind this statement, where no call says so
 
     @property
     def numbers(self) -> str:
@@ -41,6 +44,11 @@ class Call:
     @property
     def happened(self) -> bool:
         return self.after is not None or self.effects > 0
+
+    @property
+    def torn(self) -> bool:
+        """Whether its process died inside of it, with a part of it done."""
+        return self.before is not None and side_of(self.before) == "inside"
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,14 @@ class Column:
 
 @dataclass
 class Story:
-    """All of a trace, in columns."""
+    """All of a trace, in columns. `remarks` are about the run as a whole; `due` is the second of its deadline."""
 
     token: str
     columns: list[Column] = field(default_factory=list)
     processes: list[str] = field(default_factory=list)
     broken: list[Line] = field(default_factory=list)
+    remarks: list[Line] = field(default_factory=list)
+    due: float | None = None
 
     @property
     def calls(self) -> int:
@@ -121,7 +131,31 @@ def read(trace: Trace) -> Story:
     reader = _Reader(trace)
     for line in trace.lines:
         reader.take(line)
+    _end_transactions(reader.story.columns)
     return reader.story
+
+
+def side_of(line: Line) -> str:
+    """Where at a call a fault struck: before it, after it, or inside of it, for a write that got only so far."""
+    return "inside" if line.fault.startswith("torn") else line.side
+
+
+def _end_transactions(columns: list[Column]) -> None:
+    """Say where a transaction without a COMMIT ended: at the latest when its process began the next, or came to its end."""
+    under_way: dict[str, list[Call]] = {}
+    for column in columns:
+        call = column.call if column.before is not None else None
+        verb = call.label.lower() if call is not None and call.boundary == "sql" else ""
+        over = verb.startswith("begin") or (column.end is not None and column.end.label in ("returned", "raised"))
+        if over and len(calls := under_way.pop(column.process, [])) > 1:
+            wrote = any(WRITES.match(each.label) for each in calls)
+            calls[-1].ended = "rolled back" if wrote else "the read ends"
+        if call is not None and verb.startswith("begin"):
+            under_way[column.process] = [call]
+        elif verb.startswith(("commit", "rollback")):
+            under_way.pop(column.process, None)
+        elif call is not None and verb and column.process in under_way:
+            under_way[column.process].append(call)
 
 
 class _Reader:
@@ -188,11 +222,20 @@ class _Reader:
         here = crashed and self.last.process == line.process and bool(self.last.faults)
         column = self.last if here else self.add(Column(line.process))
         column.end = line
-        if crashed and line.process in self.unrecorded:
+        torn = re.match(r"torn\((\d+)\)", column.faults[-1].fault) if here else None
+        if torn:
+            column.lost = f"{counted(int(torn[1]), 'byte')} written, then it died"
+        elif crashed and line.process in self.unrecorded:
             column.lost = "effect done, record lost"
 
     def note(self, line: Line) -> None:
-        self.add(Column(line.process, note=line))
+        if line.label == "deadline" and SECONDS.fullmatch(line.text):
+            due = line.time + float(line.text)
+            self.story.due = due if self.story.due is None else self.story.due  # it is set once
+        elif line.process:
+            self.add(Column(line.process, note=line))
+        else:
+            self.story.remarks.append(line)
 
     def record(self, line: Line) -> None:
         """A committed write, or a written file, counts as the record of the effects before it."""

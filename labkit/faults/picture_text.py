@@ -5,15 +5,18 @@ Not handled here: colour.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from labkit.faults.paint import cells, clean, crop, seconds
 from labkit.faults.picture_fold import Fold, fold
-from labkit.faults.picture_story import Column, Story, read
+from labkit.faults.picture_frame import said
+from labkit.faults.picture_story import Column, Story, read, side_of
 from labkit.faults.trace import Trace
 
 WIDTH = 98
-TIME = 11
+TIME = 13
+ENDS = ("\u25a0", "\u2716", "!")
 
 
 @dataclass
@@ -39,7 +42,27 @@ class _Page:
         rails += ("\u2500\u25b6" + cloud if cloud else "").ljust(6)
         head = f"{stamp:>{TIME - 2}}  {rails} "
         words = words if words.startswith(" ") else clean(words)
-        self.rows.append((head + crop(words, max(12, WIDTH - cells(head)))).rstrip())
+        first, *more = _wrapped(words, max(12, WIDTH - cells(head)))
+        self.rows.append((head + first).rstrip())
+        self.rows += [f"{self._between(marks)}{row}" for row in more]
+
+    def _between(self, marks: dict[str, str]) -> str:
+        """The rails below a row, where what it says goes on."""
+        pairs = zip(self.processes, self.wide, strict=True)
+        alive = {name for name in self.alive if marks.get(name) not in ENDS}
+        return " " * TIME + "".join(("\u2502" if name in alive else " ").ljust(wide) for name, wide in pairs) + " " * 7
+
+
+def _wrapped(words: str, wide: int) -> list[str]:
+    """The words in lines of so many cells; those after the first hang a little."""
+    hang = " " * (len(words) - len(words.lstrip(" ")) + 2)
+    rows = [""]
+    for word in re.findall(r"\s*\S+", words):
+        if rows[-1].strip() and cells(rows[-1] + word) > wide:
+            rows.append(hang + word.lstrip())
+        else:
+            rows[-1] += word
+    return [crop(row, wide) for row in rows]
 
 
 def text(trace: Trace) -> str:
@@ -51,12 +74,25 @@ def text(trace: Trace) -> str:
     page.alive |= set(story.processes) - starting
     heads = "".join(name + " " * (wide - cells(name)) for name, wide in zip(names, page.wide, strict=True))
     heads += "cloud" if story.has_cloud else ""
-    page.rows += [crop(clean(story.token), WIDTH), "", f"{'time':>{TIME - 2}}  {heads}".rstrip()]
+    page.rows += [crop(clean(story.token), WIDTH), *(crop(clean(one), WIDTH) for one in said(story)), "", f"{'time':>{TIME - 2}}  {heads}".rstrip()]
+    due = story.due
     for item in fold(story):
+        columns = item.columns if isinstance(item, Fold) else (item,)
+        past = [line.time - due for column in columns for line in column.lines() if due is not None]
+        passes, inside = max(past, default=0.0) > 0, min(past, default=0.0) < 0
+        if passes and not inside:
+            _due(due, page)
         _fold(item, page) if isinstance(item, Fold) else _column(item, page)
+        if passes and inside:
+            _due(due, page)
+        due = None if passes else due
     for line in story.broken:
         page.rows += ["", f"\u2716 broken: {crop(clean(line.label), WIDTH - 12)}", *_paragraph(line.text)]
     return "\n".join(page.rows) + "\n"
+
+
+def _due(due: float | None, page: _Page) -> None:
+    page.row(max(0.0, due or 0.0), dict.fromkeys(page.alive, "\u254e"), "-- the deadline passes --")
 
 
 def _fold(item: Fold, page: _Page) -> None:
@@ -76,7 +112,7 @@ def _column(item: Column, page: _Page) -> None:
     if item.effect is not None:
         _effect(item, page)
     for line in item.faults:
-        where = f" {line.side} the call" if line.side else ""
+        where = f" {side_of(line)} the call" if line.side else ""
         cost = f": {item.lost}" if item.lost and line is item.faults[-1] else ""
         page.row(line.time, {name: "\u2716" if line is item.death else "!"}, f"    <-- {line.fault}{where}{cost}")
     if item.end is not None:
@@ -96,7 +132,8 @@ def _call(item: Column, page: _Page) -> None:
     assert line is not None
     whole = item.before is not None and item.after is not None
     side = "" if whole or (item.call.after is None and item.before) else f" ({'before' if item.before else 'after'})"
-    words = f"{item.call.number:>3} {clean(item.call.boundary):<5} {clean(item.call.label)}{side}"
+    ended = f"; {item.call.ended}" if item.call.ended and item.before is not None else ""
+    words = f"{item.call.number:>3} {clean(item.call.boundary):<5} {clean(item.call.label)}{side}{ended}"
     page.row(line.time, {item.process: "\u251d" if item.call.happened else "\u251c"}, words)
 
 
@@ -121,13 +158,13 @@ def _paragraph(sentence: str) -> list[str]:
 
 def summary(story: Story) -> str:
     """The picture in sentences, for whoever hears it read."""
-    said = [f"Processes: {', '.join(story.processes) or 'none'}; {story.calls} calls."]
+    told = [f"Processes: {', '.join(story.processes) or 'none'}; {story.calls} calls.", *said(story)]
     for column in story.columns:
-        said += [f"{line.fault} at {line.process} call {line.number} {line.side}." for line in column.faults]
-        said += [f"{column.lost}.".capitalize()] if column.lost else []
-        said += [f"{column.process} {column.end.label}."] if column.end else []
+        told += [f"{line.fault} at {line.process} call {line.number} {side_of(line)}." for line in column.faults]
+        told += [f"{column.lost}.".capitalize()] if column.lost else []
+        told += [f"{column.process} {column.end.label}."] if column.end else []
         if column.effect:
             how = "again" if column.effect.again else f"effect {column.effect.count}"
-            said.append(f"Cloud: {column.effect.line.label}, {column.effect.key}, {how}.")
-    said += [f"Broken: {line.label}: {line.text}." for line in story.broken]
-    return clean(" ".join(said if len(said) <= 60 else [*said[:40], "...", *said[-20:]]))
+            told.append(f"Cloud: {column.effect.line.label}, {column.effect.key}, {how}.")
+    told += [f"Broken: {line.label}: {line.text}." for line in story.broken]
+    return clean(" ".join(told if len(told) <= 60 else [*told[:40], "...", *told[-20:]]))

@@ -13,6 +13,7 @@ from labkit.faults.picture_story import Column, Effect
 
 LIMIT = 70.0  # pixels of a line above a mark
 ROOMY = 100.0  # and of one that has more room
+MOST = 8  # lines of what a process ended with
 SIZES = {"lk-small": 10.0, "lk-key": 10.0, "lk-fault": 12.0}
 WIDEST = 2.2 * ROOMY  # of the name of a fault, which is not cut
 BOLD = frozenset({"lk-strong", "lk-fault", "lk-lost"})
@@ -58,14 +59,15 @@ def above(item: Column | Fold, process: str) -> list[Word]:
     if item.process != process:
         return []
     if item.before is not None and item.call is not None:
-        return lines(item.call.label or item.call.boundary, limit=LIMIT)
+        ended = [] if item.call.last or not item.call.ended else lines(item.call.ended, "lk-soft", 2, LIMIT)
+        return [*lines(item.call.label or item.call.boundary, limit=LIMIT), *ended]
     if item.end is not None and item.call is None:
         more = item.end.text.removeprefix(item.end.label)
         named = width(more.partition(":")[0].strip()) if item.end.label == "raised" else 0.0
-        limit = max(0.9 * ROOMY, min(named + 5, WIDEST))  # the class of what was raised is not cut either
-        return [*lines(item.end.label, "lk-strong", 1), *lines(more, "lk-soft", 3, limit)]
+        limit = max(1.6 * ROOMY, min(named + 5, WIDEST))  # the class of what was raised is not cut either
+        return [*lines(item.end.label, "lk-strong", 1), *lines(more, "lk-soft", MOST, limit)]
     if item.note is not None:
-        return [*lines(item.note.label or item.note.kind, "lk-strong", 2), *lines(item.note.text, "lk-soft", 2)]
+        return [*lines(item.note.label or item.note.kind, "lk-strong", 2), *lines(item.note.text, "lk-soft", 4)]
     return []
 
 
@@ -111,7 +113,7 @@ def ledger(item: Column | Fold) -> list[Word]:
         return []
     return [
         *lines(item.effect.line.label, limit=0.8 * ROOMY),
-        *lines(item.effect.key, "lk-key", 2),
+        *lines(item.effect.key, "lk-key", 4),
         *_counted(item.effect),
     ]
 

@@ -61,16 +61,18 @@ class ProcessClock:
 class ProcessFiles(DiskFiles):
     """The disk behind the gate. Paths are relative to the world's folder of files."""
 
-    def __init__(self, gate: Gate, folder: Path) -> None:
-        self._gate, self._folder = gate, folder
+    def __init__(self, gate: Gate, world: World, locks: LockWait) -> None:
+        self._gate, self._world, self._folder, self._locks = gate, world, world.files_folder, locks
 
     def _at(self, path: Path | str) -> Path:
         return self._folder / path
 
     def read(self, path: Path | str) -> bytes | None:
+        self._locks.looked = True
         return super().read(self._at(path))
 
     def exists(self, path: Path | str) -> bool:
+        self._locks.looked = True
         return super().exists(self._at(path))
 
     def write(self, path: Path | str, data: bytes) -> None:
@@ -91,6 +93,8 @@ class ProcessFiles(DiskFiles):
 
     @contextmanager
     def lock(self, path: Path | str, clock: Clock, timeout: float) -> Iterator[None]:
+        self._locks.looked = True
+        self._world.note_lock(self._at(path))
         held = super().lock(self._at(path), clock, timeout)
         held.__enter__()
         release = _once(lambda: held.__exit__(None, None, None))
@@ -115,10 +119,10 @@ class Process:
     """What the function of a process is handed. `store` is the state store of the scenario: sql, json or memory."""
 
     def __init__(self, world: World, gate: Gate, *, store: str = "sql", locks: LockWait | None = None) -> None:
-        self.world, self.gate, self.name = world, gate, gate.process
+        self.world, self.gate = world, gate
         self._store_kind, self._locks = store, locks or LockWait()
         self.clock = ProcessClock(gate)
-        self.files = ProcessFiles(gate, world.files_folder)
+        self.files = ProcessFiles(gate, world, self._locks)
         self.cloud = Cloud(world.ledger, world.clock, by=gate.process, hook=self._call_cloud)
 
     def _call_cloud(self, label: str, key: str | None, act: Callable[[], str]) -> str:
@@ -131,6 +135,12 @@ class Process:
             return text
 
         return self.gate.cross("cloud", label, answer)
+
+    @property
+    def name(self) -> str:
+        """What tells this process from the others of the run: p1, p2, ... One that asks is taken to go its own way (see `sweep`)."""
+        self.gate.told_apart = True
+        return self.gate.process
 
     @cached_property
     def random(self) -> random.Random:
@@ -173,21 +183,22 @@ class Process:
         self.gate.close()
 
     def __repr__(self) -> str:
-        return f"<Process {self.name}>"
+        return f"<Process {self.gate.process}>"
 
 
 def run_body(process: Process, body: Callable[[Process], Any]) -> Outcome:
     """Run the function of a process to its end and say how it ended. Nothing that it raises comes out of here."""
-    outcome = Outcome(process.name, "crashed")
+    name = process.gate.process
+    outcome = Outcome(name, "crashed")
     try:
         with inside_process():
             value = body(process)
         if not process.gate.dead:
-            outcome = Outcome(process.name, "returned", plain(value))
+            outcome = Outcome(name, "returned", plain(value))
     except BaseException as error:  # the boundary of the process: here every error becomes data
         if not process.gate.dead:
             here = str(process.world.files_folder) + os.sep
-            outcome = Outcome(process.name, "raised", error=without(here, describe_error(error)))
+            outcome = Outcome(name, "raised", error=without(here, describe_error(error)))
         forget_frames(error)
     # subtle: code that swallowed its own death and returned, or raised something else, is dead all the same
-    return Outcome(process.name, process.gate.how) if process.gate.how else outcome
+    return Outcome(name, process.gate.how) if process.gate.how else outcome

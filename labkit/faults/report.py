@@ -69,9 +69,15 @@ class Report:
         first = next(iter(self.closure.states))
         for before, token, left in self.closure.reached:
             if before == first:
-                why = self.verdicts.get(left)
-                rows.append((token, BROKEN if why else HOLDS, why or ""))
+                rows.append((token, *self._verdict_on(left)))
         return rows
+
+    def _verdict_on(self, state: str) -> tuple[str, str]:
+        """(verdict, why) of a state that a crash left."""
+        if state not in self.verdicts:
+            return NOT_EXERCISED, "the sweep was capped before anybody went on from here"
+        why = self.verdicts[state]
+        return (BROKEN, why) if why else (HOLDS, "")
 
     def or_raise(self) -> Report:
         """Return the report when it holds, raise `InvariantBroken` when it does not: for use in a test."""

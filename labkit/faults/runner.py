@@ -26,6 +26,7 @@ from labkit.faults.world import Photograph, World
 __all__ = ["Choose", "Generation", "Runner", "follow", "plain_rows"]
 
 MOST_RESTARTS = 25
+UNREACHED, MOVED = "crossing not reached", "something else stands there"  # notes on places of faults
 
 
 @dataclass
@@ -38,6 +39,7 @@ class Generation:
     moved: list[tuple[Injection, str]] = field(default_factory=list)  # and what stands there now
     deadlock: str = ""
     stuck: int = 0  # actors whose code never came back
+    told_apart: bool = False  # somebody's code asked for what no other process has
 
     @property
     def needs_restart(self) -> bool:
@@ -90,7 +92,7 @@ class Runner:
     ) -> Generation:
         """The same from the world as it is now."""
         made = Generation()
-        stage = Baton(self.world.clock, choose, self.world.server if len(bodies) > 1 else None)
+        stage = Baton(self.world.clock, choose, self.world.server)
         outcomes: dict[int, Outcome] = {}
         gates: list[Gate] = []
 
@@ -110,6 +112,7 @@ class Runner:
             made.outcomes.append(outcomes.get(number) or self._left(number, actor, made))
         made.struck = [i for gate in gates for i in gate.struck]
         made.moved = [i for gate in gates for i in gate.moved]
+        made.told_apart = any(gate.told_apart for gate in gates)
         made.deadlock = stage.deadlock
         made.stuck = sum(bool(actor.left) for actor in actors)
         return made
@@ -142,8 +145,8 @@ class Runner:
         """The same, shown. Two replays of one schedule give equal traces, to the byte."""
         end, generations = self.run(schedule, choose)
         lines = list(renamed(record for g in generations for record in g.record))
-        notes = [Line("note", time=end.seconds, label="crossing not reached", text=place) for place in end.unreached]
-        notes += [Line("note", time=end.seconds, label="something else stands there", text=it) for it in end.moved]
+        notes = [Line("note", time=end.seconds, label=UNREACHED, text=place) for place in end.unreached]
+        notes += [Line("note", time=end.seconds, label=MOVED, text=it) for it in end.moved]
         return end, Trace(end.token, tuple(lines + notes)).with_broken(self.scenario.why_broken(end))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.cloud import Effect, resources
+from labkit.errors import UsageError
 from labkit.faults.process import Outcome, Process
 from labkit.faults.schedule import check_name
 
@@ -132,11 +133,23 @@ class Scenario:
 
     def why_broken(self, end: End) -> list[tuple[str, str]]:
         """(name of the invariant, why) for each that does not hold."""
-        found = [(invariant.__name__, invariant(end)) for invariant in self.invariants]
+        found = [(_name_of(invariant), invariant(end)) for invariant in self.invariants]
         return [(name, why) for name, why in found if why]
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name}: {len(self.bodies)} at once, {len(self.invariants)} invariants>"
+
+
+def _name_of(invariant: Invariant) -> str:
+    """What an invariant is called: also a partial or an object that can be called has a name to be told by."""
+    inside = getattr(invariant, "func", invariant)
+    return str(getattr(inside, "__name__", type(inside).__name__))
+
+
+def alone(scenario: Scenario) -> None:
+    """Return when the scenario runs one process, raise `UsageError` when it runs several at once."""
+    if len(scenario.bodies) > 1:
+        raise UsageError(f"{scenario.name} has several actors: use interleave")
 
 
 def at_most_once(name: str, target: str | None = None) -> Invariant:

@@ -86,6 +86,9 @@ class Schedule:
     def __post_init__(self) -> None:
         if any(not 1 <= actor <= 9 or not 1 <= moves <= MOST_CALLS for actor, moves in self.order):
             raise UsageError(f"{self.order} is no order of moves: up to nine actors, each with one move or more")
+        places = [(i.process, i.boundary, i.number, i.side) for i in self.injections]
+        if len(set(places)) < len(places):
+            raise UsageError(f"two faults sit on one place of {str(self)[:200]}")
 
     def __str__(self) -> str:
         faults = ",".join(map(str, self.injections)) or "none"

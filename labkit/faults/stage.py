@@ -46,6 +46,7 @@ class LockWait:
 
     victim = False  # the statement was cancelled to end a deadlock
     about_to = ""  # the statement that waits for its turn
+    looked = False  # its code has looked at a file, which is no crossing
 
     def retry(self) -> bool:
         return False

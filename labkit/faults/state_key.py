@@ -4,7 +4,8 @@ A sweep goes on from each distinct state once, so what makes states distinct dec
 relative to now, random ids are renamed by first appearance, numbers that the database gives out by itself keep only their order, and what
 counts or dates writes is dropped.
 
-Not handled here: a program whose behaviour hangs on what is dropped; it could go two ways from one key, and a sweep would follow one.
+Not handled here: a program whose behaviour hangs on what is dropped; it could go two ways from one key, and a sweep would follow one. And what
+is no part of the world: a process's name and its randomness (the sweep sees that code asks for them, and then tells its processes apart).
 """
 
 from __future__ import annotations

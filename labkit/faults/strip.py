@@ -13,22 +13,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from labkit.faults.paint import BASE_STYLE, DEEP_RED, GLYPHS, cells, clean, crop, element, escape, rule
+from labkit.faults.paint import BASE_STYLE, DEEP_RED, GLYPHS, cells, clean, crop, element, escape, rule, scroll
 
 CROSSING = re.compile(r"[:,](p\d+@[^,;~\s]+)")
 WIDTH = 98
+EACH = "a cell is one side of a call"
 WORDS = {"holds": "holds", "broken": "broken", "not_exercised": "not exercised"}
 
 STYLE = BASE_STYLE + "".join(
     [
         rule(
             ".lk .lk-strips",
-            "display:grid;grid-template-columns:max-content minmax(0,max-content) max-content;gap:7px 14px",
+            "display:grid;grid-template-columns:repeat(3,max-content);gap:7px 14px",
         ),
-        rule(".lk .lk-cells", "display:flex;flex-wrap:wrap;row-gap:3px"),
+        rule(".lk.lk-strip", "container-type:inline-size"),
+        rule(".lk .lk-cells", "display:flex"),
         rule(
             ".lk .lk-cell",
-            "box-sizing:border-box;width:15px;height:22px;border-radius:2px;margin-right:1px;display:flex;align-items:center;"
+            "box-sizing:border-box;flex:none;width:15px;height:22px;border-radius:2px;margin-right:1px;display:flex;align-items:center;"
             "justify-content:center;font-size:12px;line-height:1;font-weight:700;cursor:default",
         ),
         rule(".lk .lk-gap", "margin-right:5px"),
@@ -40,6 +42,14 @@ STYLE = BASE_STYLE + "".join(
         rule(".lk .lk-first", "margin-top:5px;font-size:12px"),
     ]
 )
+# subtle: on a narrow page the words stand above their cells, so that the cells of all rows still begin in one line
+STYLE += "@container (max-width:680px){" + "".join(
+    [
+        rule(".lk .lk-strips", "grid-template-columns:max-content 1fr;grid-auto-flow:dense;gap:3px 14px"),
+        rule(".lk .lk-cells", "grid-column:1/-1;margin-bottom:6px"),
+    ]
+)
+STYLE += "}"
 
 
 @dataclass(frozen=True)
@@ -91,17 +101,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Strip:
-    """Strips under each other."""
+    """Strips under each other; `each` says what a cell is."""
 
     rows: tuple[Row, ...]
+    each: str = EACH
 
     def __repr__(self) -> str:
         wide = min(24, max((cells(clean(row.label)) for row in self.rows), default=0))
         return "\n".join(line for row in self.rows for line in _printed(row, wide))
 
     def _repr_html_(self) -> str:
-        strips = element("div", "".join(_drawn(row) for row in self.rows), cls="lk-strips")
-        return element("div", f"<style>{STYLE}</style>{strips}{''.join(self._reasons())}{_legend()}", cls="lk lk-strip")
+        strips = scroll(element("div", "".join(_drawn(row) for row in self.rows), cls="lk-strips"), "Crash points")
+        below = f"{''.join(self._reasons())}{_legend(self.each)}"
+        return element("div", f"<style>{STYLE}</style>{strips}{below}", cls="lk lk-strip")
 
     def _reasons(self) -> Iterator[str]:
         """For each strip with a broken cell: the first one, and why."""
@@ -112,9 +124,9 @@ class Strip:
                 yield element("div", f"{label}{token} {escape(cell.why)}", cls="lk-first")
 
 
-def strip(rows: Iterable[tuple[str, Iterable[tuple[str, str, str]]]]) -> Strip:
+def strip(rows: Iterable[tuple[str, Iterable[tuple[str, str, str]]]], *, each: str = EACH) -> Strip:
     """A strip for each (label, [(token, verdict, why), ...])."""
-    return Strip(tuple(Row(label, tuple(Cell(*cell) for cell in points)) for label, points in rows))
+    return Strip(tuple(Row(label, tuple(Cell(*cell) for cell in points)) for label, points in rows), each)
 
 
 def _drawn(row: Row) -> str:
@@ -127,9 +139,9 @@ def _drawn(row: Row) -> str:
     return label + element("span", "".join(drawn), cls="lk-cells") + element("span", row.sum, cls="lk-of")
 
 
-def _legend() -> str:
+def _legend(each: str) -> str:
     signs = [element("b", glyph) + f" {WORDS[verdict]}" for verdict, (glyph, _) in GLYPHS.items()]
-    return element("div", " &#160; ".join([*signs, "a cell is one side of a call"]), cls="lk-below")
+    return element("div", " &#160; ".join([*signs, escape(each)]), cls="lk-below")
 
 
 def _printed(row: Row, wide: int) -> Iterator[str]:
@@ -143,4 +155,11 @@ def _printed(row: Row, wide: int) -> Iterator[str]:
         tail = f"  {row.sum}" if index == len(lines) - 1 else ""
         yield ((head if index == 0 else " " * len(head)) + line + tail).rstrip()
     if cell := row.first_broken:
-        yield crop(f"{' ' * (wide + 2)}first broken: {clean(cell.token)} {clean(cell.why)}".rstrip(), WIDTH)
+        yield from _told(" " * (wide + 2), f"first broken: {clean(cell.token)}", clean(cell.why))
+
+
+def _told(inset: str, *parts: str) -> Iterator[str]:
+    """The parts in one line, or each in its own where they do not fit."""
+    whole = f"{inset}{' '.join(parts)}".rstrip()
+    for line in [whole] if cells(whole) <= WIDTH else [f"{inset}{part}" for part in parts]:
+        yield crop(line, WIDTH)

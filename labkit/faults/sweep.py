@@ -2,7 +2,8 @@
 
 The sweep runs the scenario once, then again with the fault at each side of each crossing. A crash leaves a durable state; from each *distinct* one a restarted
 process is run, and crashed at each of its crossings in turn, and so on. When no new state appears the closure is complete: any number of crashes in a row
-is covered. Programs whose states never end are capped, and the report says so.
+is covered. Programs whose states never end are capped, and the report says so. One that asks for its process's name or randomness may do something else
+in each process: from then on a state is gone on from by every process that finds it, up to the cap.
 
 Not handled here: several actors at once (see `interleave`), and judging (see `report`).
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from labkit.faults.fault import Fault, fits
 from labkit.faults.plural import counted
@@ -88,6 +89,8 @@ class _Sweep:
         self.runner, self.done, self.left = runner, done, left
         self.most_runs, self.most_crashes = most
         self.waiting: deque[State] = deque()
+        self.told_apart = False  # the code has asked which process it is: who goes on from a state matters
+        self.alike: dict[tuple[str, int], State] = {}  # until then: states that an earlier process had gone on from
 
     def first_state(self) -> State:
         """The state before anything ran. What restarts there is another program when the scenario has one for it, and then it is another state."""
@@ -104,6 +107,7 @@ class _Sweep:
         base = runner.once(state.photograph, number, bodies)
         done.runs += 1
         done.deepest = max(done.deepest, state.crashes)
+        self._tell_apart(state, base)
         yield runner.end(state.schedule, [before, base]), state.key
         if any(outcome.how == "endless" for outcome in base.outcomes):
             done.capped = "a run without end"  # it has no last crossing
@@ -119,6 +123,7 @@ class _Sweep:
             done.runs += 1
             done.struck += bool(run.struck)
             done.stuck += run.stuck
+            self._tell_apart(state, run)
             if not _died(run):
                 yield runner.end(schedule, [before, run]), state.key
             if run.needs_restart:
@@ -135,19 +140,49 @@ class _Sweep:
         self.waiting.append(state)
         return state
 
+    def _tell_apart(self, state: State, run: Generation) -> None:
+        """From the first process on that asked which one it is, no state is taken for one that another process had gone on from."""
+        first_alone = state.crashes == 0 and self.runner.scenario.recover is not None  # nobody else runs what it runs
+        if self.told_apart or not run.told_apart or first_alone:
+            return
+        self.told_apart = True
+        for (key, crashes), found in self.alike.items():
+            self._wait_for(replace(found, key=_for_one(key, crashes)))
+        self.done.reached = [
+            (before, token, _for_one(key, n) if (key, n := self.done.states[before].crashes + 1) in self.alike else key)
+            for before, token, key in self.done.reached
+        ]
+        self.alike.clear()
+
     def _remember(self, state: State, schedule: Schedule, generations: list[Generation]) -> None:
         """Note the state that the world is in now; one that is new waits for its own sweep."""
-        key = self.runner.world.key()
+        key, crashes = self.runner.world.key(), state.crashes + 1
+        known = self.done.states.get(key)
+        again = known is not None and known.crashes != crashes  # it was left before, to a process with another name
+        if again and self.told_apart:
+            key = _for_one(key, crashes)
         if schedule.injections[-1].fault.kind == "crash":
             self.done.crash_points += 1
             self.done.reached.append((state.key, str(self.runner.token(schedule)), key))
+        if again and not self.told_apart and (key, crashes) not in self.alike:
+            self.alike[key, crashes] = State(key, schedule, self.runner.world.photograph(), crashes)
         if key in self.done.states:
             return
-        if state.crashes >= self.most_crashes:
+        if self._wait_for(State(key, schedule, self.runner.world.photograph(), crashes)):
+            self.left(self.runner.end(schedule, generations))
+
+    def _wait_for(self, state: State) -> bool:
+        """Let a new state wait for its own sweep, unless too many crashes led to it."""
+        if state.crashes > self.most_crashes:
             self.done.capped = f"{counted(self.most_crashes, 'crash', 'crashes')} in a row"
-            return
-        self._new(State(key, schedule, self.runner.world.photograph(), state.crashes + 1))
-        self.left(self.runner.end(schedule, generations))
+            return False
+        self._new(state)
+        return True
+
+
+def _for_one(key: str, crashes: int) -> str:
+    """The key of a state together with the process that goes on from it."""
+    return f"{key} p{crashes + 1}"
 
 
 def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[Injection]:
@@ -156,7 +191,7 @@ def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[I
     for place in base.places():
         mark = fingerprint(place.boundary, place.label)
         for fault in kinds:
-            if fits(fault.kind, place.boundary, place.side):
+            if fits(fault.kind, place.boundary, place.side, whole=not place.label.startswith("write ")):
                 yield Injection(process, place.number, place.side, fault, stood_there=mark)
 
 

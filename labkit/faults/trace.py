@@ -78,7 +78,7 @@ class Trace:
     @classmethod
     def from_jsonl(cls, text: str) -> Trace:
         """The inverse of `to_jsonl`."""
-        head, *rows = [json.loads(row) for row in text.splitlines()]
+        head, *rows = [json.loads(row) for row in text.split("\n") if row]  # subtle: splitlines breaks inside a text too
         return cls(head["token"], tuple(Line(**row) for row in rows))
 
     def __repr__(self) -> str:

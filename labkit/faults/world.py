@@ -63,6 +63,7 @@ class World:
         self.clock = VirtualClock()
         self.ledger = FileLedger(self.folder / "ledger.jsonl") if durable else MemoryLedger()
         self.late: list[Late] = []
+        self.locks: set[str] = set()  # the files that processes locked: empty, and no part of the state
         if attach:
             self._read_clock()
         self._database: DatabaseWorld | None = None
@@ -121,9 +122,15 @@ class World:
             except Exception:  # the sender has long gone: an error has nowhere to go
                 continue
 
+    def note_lock(self, path: Path) -> None:
+        """A process locks this file: as long as nobody writes into it, it is no part of the state."""
+        if path.is_relative_to(self.files_folder):
+            self.locks.add(path.relative_to(self.files_folder).as_posix())
+
     def files(self) -> dict[str, bytes]:
-        """All files by their path below the world's folder of files; lock files are left out."""
-        return dict(sorted(_files_in(self.files_folder, "")))
+        """All files by their path below the world's folder of files; what serves only as a lock is left out."""
+        found = sorted(_files_in(self.files_folder, ""))
+        return {name: content for name, content in found if content or name not in self.locks}
 
     def rows(self) -> Rows:
         return self._database.rows() if self._database is not None else {}
@@ -187,5 +194,5 @@ def _files_in(folder: Path, above: str) -> Iterator[tuple[str, bytes]]:
             name = above + entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield from _files_in(Path(entry.path), name + "/")
-            elif not name.endswith(".lock"):
+            else:
                 yield name, Path(entry.path).read_bytes()

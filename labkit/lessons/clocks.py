@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from labkit.clock import STORY_BEGINS
-from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, seconds, words
+from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, scaled, scroll, seconds, width, words
 from labkit.faults.trace import Line, Trace
 
+SIGNS = "&#9679; a question to the model &#160; \N{MULTIPLICATION X} died, or hangs &#160; \N{BLACK SQUARE} came to its end"
 STEP = re.compile(r"clock_step\((-?[\d.e+]+)\)")
-LEFT, PLOT, RIGHT = 84.0, 680.0, 136.0  # pixels: names of the rows, the time, room for the last words
+LEFT, PLOT, RIGHT = 104.0, 664.0, 136.0  # pixels: names of the rows, the time, room for the last words
 TOP, LANE, AXIS = 46.0, 46.0, 40.0
 TICKS = 9  # at most so many on an axis
 ROUND = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400)
@@ -79,7 +80,7 @@ class Clocks:
         return [float(every * number) for number in range(int(self.lasts // every) + 1)]
 
     def __repr__(self) -> str:
-        rows = [_row("seconds", *map(seconds, self.ticks()))]
+        rows = [_row("time passed", *map(seconds, self.ticks()))]
         for life in self.lives:
             rows.append(_row(life.name, f"from {seconds(life.begins)} to {seconds(life.ends)}: {clean(life.how)}"))
         rows.append(_row("wall clock", *map(self.wall, self.ticks())))
@@ -93,7 +94,8 @@ class Clocks:
         token = element("div", escape(self.token), cls="lk-token")
         why = f"\N{MULTIPLICATION X} broken: {self.broken}" if self.broken else ""
         below = element("div", escape(why), cls="lk-why") if why else ""
-        return element("div", f"<style>{STYLE}</style>{title}{token}{_drawn(self)}{below}", cls="lk lk-clocks")
+        drawn = scroll(_drawn(self), self.title or "Two clocks") + element("div", SIGNS, cls="lk-below")
+        return element("div", f"<style>{STYLE}</style>{title}{token}{drawn}{below}", cls="lk lk-clocks")
 
 
 def clocks(trace: Trace, marks: Mapping[str, float] | None = None, *, title: str = "") -> Clocks:
@@ -127,14 +129,13 @@ def _drawn(picture: Clocks) -> str:
     floor = TOP + LANE * len(picture.lives)
     high = floor + AXIS + (18 if picture.steps else 0)
     parts = [element("title", escape(picture.title or "Two clocks")), element("desc", escape(repr(picture)))]
-    parts += _axis(picture, TOP, "seconds", up=True) + _axis(picture, floor, "wall clock", up=False)
+    parts += _axis(picture, TOP, "time passed", up=True) + _axis(picture, floor, "wall clock", up=False)
     parts += _marks(picture, floor)
     for index, life in enumerate(picture.lives):
         parts += _lane(picture, life, TOP + index * LANE)
     parts += _steps(picture, floor)
-    style = f"display:block;width:100%;max-width:{wide:g}px;height:auto"
     box = f"0 0 {wide:g} {high:g}"
-    return element("svg", "".join(parts), viewBox=box, width=wide, height=high, role="img", style=style)
+    return element("svg", "".join(parts), viewBox=box, width=wide, height=high, role="img", style=scaled(wide))
 
 
 def _x(picture: Clocks, second: float) -> float:
@@ -165,8 +166,16 @@ def _lane(picture: Clocks, life: Life, top: float) -> list[str]:
     sign = "\N{MULTIPLICATION X}" if life.died else "\N{BLACK SQUARE}"
     parts.append(words(ends, y + 5, sign, "lk-dead" if life.died else "", "middle"))
     said = crop(life.how.removeprefix("raised ").removeprefix("returned ").partition(":")[0], 20)
-    parts.append(words(ends + 11, y + 4, said, "lk-soft"))
+    parts.append(words(_clear(picture, ends + 11, said), y + 4, said, "lk-soft"))
     return parts
+
+
+def _clear(picture: Clocks, x: float, said: str) -> float:
+    """Where words that would begin at x are not crossed by a mark."""
+    for _, at in sorted(picture.marks, key=lambda mark: mark[1]):
+        line = _x(picture, at)
+        x = line + 5 if x - 3 <= line <= x + width(said) + 3 else x
+    return x
 
 
 def _marks(picture: Clocks, floor: float) -> list[str]:

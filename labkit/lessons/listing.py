@@ -1,15 +1,30 @@
 """The source of a function or a class as a notebook shows it, so that a lesson shows what it runs and never a copy.
 
+A long line scrolls and is never broken. Colours are those of the page's own editor, where it says which.
+
 Not handled here: listings of other languages.
 """
 
 from __future__ import annotations
 
 import inspect
+import io
+import keyword
 import textwrap
-from collections.abc import Callable
+import tokenize
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any
+
+STYLE = (
+    ".lk-listing pre{white-space:pre;overflow-x:auto;margin:0;padding:2px 0 4px;color:inherit;background:none;"
+    "font:13px/1.45 var(--jp-code-font-family,ui-monospace,Menlo,monospace)}"
+    ".lk-listing b{color:var(--jp-mirror-editor-keyword-color,inherit)}"
+    ".lk-listing q{quotes:none;color:var(--jp-mirror-editor-string-color,inherit)}"
+    ".lk-listing i{color:var(--jp-mirror-editor-comment-color,inherit)}"
+)
+NAMES = {tokenize.STRING: "q", tokenize.COMMENT: "i", tokenize.NAME: "b"}
 
 
 @dataclass(frozen=True)
@@ -18,11 +33,32 @@ class Listing:
 
     source: str
 
-    def _repr_markdown_(self) -> str:
-        return f"```python\n{self.source}\n```"
+    def _repr_html_(self) -> str:
+        body = f'<pre tabindex="0">{"".join(_coloured(self.source))}</pre>'
+        return f'<div class="lk-listing"><style>{STYLE}</style>{body}</div>'
 
     def __repr__(self) -> str:
         return self.source
+
+
+def _coloured(source: str) -> Iterator[str]:
+    """The source as markup, keywords, texts and comments in elements of their own."""
+    lines, row, column = source.splitlines(keepends=True), 1, 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        yield escape(_between(lines, (row, column), token.start))
+        name = NAMES.get(token.type, "")
+        plain = not name or (name == "b" and not keyword.iskeyword(token.string))
+        shown = escape(_between(lines, token.start, token.end))
+        yield shown if plain else f"<{name}>{shown}</{name}>"
+        row, column = token.end
+
+
+def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    """The text from one place to another."""
+    rows = lines[start[0] - 1 : end[0]] or [""]
+    rows[-1] = rows[-1][: end[1]] if end[0] - 1 < len(lines) else rows[-1]
+    rows[0] = rows[0][start[1] :]
+    return "".join(rows)
 
 
 def listing(*parts: Callable[..., Any] | type) -> Listing:

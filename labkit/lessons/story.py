@@ -56,15 +56,18 @@ def strips(reports: Mapping[str, Report]) -> Strip:
 
 @dataclass(frozen=True)
 class Places:
-    """One crash at each place, in order: (schedule, what stood there, trace)."""
+    """One crash at each place, in order: (schedule, what stood there, trace); `why` says why there is nothing to try."""
 
     runs: tuple[tuple[str, str, Trace], ...]
+    why: str = ""
 
     @property
     def broken(self) -> int:
         return sum(trace.broken is not None for _, _, trace in self.runs)
 
     def _table(self) -> Table:
+        if self.why:
+            return table(("undisturbed", "it does not even run"), [("no crash", bad(self.why))])
         return table(("it died", "containers", "the run ended after"), [_row(*run) for run in self.runs])
 
     def __len__(self) -> int:
@@ -79,14 +82,28 @@ class Places:
 
 def _row(schedule: str, label: str, trace: Trace) -> tuple[Any, ...]:
     side = schedule.partition(".")[2].partition("+")[0]
-    count = containers(trace)
-    return f"{side} {label}", bad(count) if trace.broken else good(count), seconds(trace.lines[-1].time)
+    count, end = containers(trace), _end(trace)
+    when = seconds(trace.lines[-1].time)
+    ended = when if end.label == "returned" else f"{when}: {end.text or end.label}"
+    return f"{side} {label}", bad(count) if trace.broken else good(count), ended
+
+
+def _end(trace: Trace) -> Line:
+    """How the last process ended."""
+    return [line for line in trace.lines if line.kind == "end"][-1]
 
 
 def places(scenario: Scenario) -> Places:
-    """Kill the first process at each side of each of its calls, one run each."""
+    """Kill the first process at each side of each of its calls, one run each.
+
+    Code that raises although nothing is in its way is not tried any further: the table says what it raised.
+    """
     calm = run_once(scenario)
     crossings = [line for line in calm.lines if line.kind == "cross" and line.process == "p1"]
+    if _end(calm).label != "returned":
+        return Places((), f"your code {_end(calm).text or _end(calm).label}")
+    if not crossings:
+        return Places((), "your code calls nothing outside, so there is no place to die at")
     runs = []
     for line in crossings:
         schedule = f"p1@{line.number}.{line.side}+crash"

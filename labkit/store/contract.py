@@ -2,7 +2,7 @@
 
 A save is a compare-and-set: it goes through only for whoever read the newest version, and only along the transition
 table. Otherwise it raises and nothing changes. What one store cannot hold, all refuse alike, so that a workflow that
-passed on one store does not fail on another.
+passed on one store does not fail on another: text without an encoding, an id or a key of more than 1,000 bytes.
 
 Not handled here: how a store makes its save atomic and durable; that is each store's own lesson.
 """
@@ -20,6 +20,7 @@ from labkit.task import Task, TaskState, check_transition
 
 _log = logging.getLogger("labkit.task")
 _LARGEST = 2**63 - 1
+LONGEST_KEY = 1000  # bytes of UTF-8 in an id or an idempotency key; a row of an index of PostgreSQL holds about 2,700
 _UNSTORABLE = {"\x00": "U+0000"} | {chr(code): "a lone surrogate" for code in range(0xD800, 0xE000)}
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in _UNSTORABLE})
 
@@ -28,10 +29,10 @@ _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in
 class StateStore(Protocol):
     """Tasks by id. What is returned is a copy: changing it changes nothing here."""
 
-    def get(self, task_id: str, /) -> Task | None:
+    def get(self, id: str) -> Task | None:
         """The stored task, or None."""
 
-    def save(self, task: Task, /) -> Task:
+    def save(self, task: Task) -> Task:
         """Compare-and-set on `version`; an unknown id is inserted. Returns the stored copy with the next version.
 
         Sets `updated_at`, and the other times where they are None. `StaleTask` when another write came between (also
@@ -39,17 +40,17 @@ class StateStore(Protocol):
         nothing changes then.
         """
 
-    def list_by_state(self, state: TaskState, /) -> list[Task]:
+    def list_by_state(self, state: TaskState) -> list[Task]:
         """The tasks in this state by `created_at`, then `id`."""
 
-    def execute_step(self, task_id: str, step: Callable[[Task], Task], /) -> Task:
+    def execute_step(self, task_id: str, step: Callable[[Task], Task]) -> Task:
         """Get, run `step` outside any lock, save what it returns. A step that raises leaves the task as it was."""
 
 
 class StepRunner:
     """`execute_step` for any store that has `get` and `save`."""
 
-    def execute_step(self: StateStore, task_id: str, step: Callable[[Task], Task], /) -> Task:
+    def execute_step(self: StateStore, task_id: str, step: Callable[[Task], Task]) -> Task:
         task = self.get(task_id)
         if task is None:
             raise TaskNotFound(f"there is no task {task_id!r}")
@@ -95,6 +96,17 @@ def log_written(task: Task) -> Task:
 
 
 def storable(task: Task) -> Task:
+    """`plain_task`, and within what every store can write: `UnstorableValue` also for a long key or a last version."""
+    plain = plain_task(task)
+    for path, value in (("id", plain.id), ("idempotency_key", plain.idempotency_key or "")):
+        if (length := len(value.encode())) > LONGEST_KEY:
+            raise UnstorableValue(f"{path} has {length} bytes, more than {LONGEST_KEY}", path=path)
+    if plain.version == _LARGEST:
+        raise UnstorableValue(f"version {_LARGEST} is the last, no write can follow it", path="version")
+    return plain
+
+
+def plain_task(task: Task) -> Task:
     """The same task in the plainest types (text, int, UTC times); `UnstorableValue` names the field that has none."""
     return Task(**{name: check(name, getattr(task, name)) for name, check in _CHECKS.items()})
 
@@ -102,6 +114,14 @@ def storable(task: Task) -> Task:
 def storable_text(value: str) -> str:
     """Text that every store can hold, for error messages: what cannot be stored is written as an escape."""
     return value.translate(_ESCAPES)
+
+
+def error_text(error: BaseException) -> str:
+    """What an error says, as text that every store can hold; of one that cannot be asked, its type."""
+    try:
+        return storable_text(str(error) or repr(error))
+    except Exception:
+        return f"{type(error).__name__}, whose text cannot be read"
 
 
 def plain_text(path: str, value: Any) -> str:

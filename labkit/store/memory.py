@@ -22,12 +22,12 @@ class MemoryStore(StepRunner):
         self._owners: dict[str, str] = {}  # idempotency key -> task id
         self._lock = Lock()
 
-    def get(self, task_id: str, /) -> Task | None:
+    def get(self, id: str) -> Task | None:
         with self._lock:
-            task = self._tasks.get(plain_text("id", task_id))
+            task = self._tasks.get(plain_text("id", id))
         return task and replace(task)
 
-    def save(self, task: Task, /) -> Task:
+    def save(self, task: Task) -> Task:
         task = storable(task)
         with self._lock:
             stored = self._tasks.get(task.id)
@@ -36,7 +36,7 @@ class MemoryStore(StepRunner):
             self._tasks[task.id] = after
         return replace(log_written(after))
 
-    def list_by_state(self, state: TaskState, /) -> list[Task]:
+    def list_by_state(self, state: TaskState) -> list[Task]:
         with self._lock:
             chosen = [replace(task) for task in self._tasks.values() if task.state == TaskState(state)]
         return sorted(chosen, key=lambda task: (task.created_at, task.id))

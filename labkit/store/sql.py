@@ -3,26 +3,28 @@
 The database itself compares version and state while it writes, so two writers cannot both win, from whatever process
 they come. A committed save survives the death of the process and of the machine. Only an UPDATE that matched no row
 is followed by a read, in the same transaction, to tell the reasons apart. A database locked for too long is
-`StoreBusy`, and nothing was written.
+`StoreBusy`, a full disk is `StoreFull`, and nothing was written.
 
 Not handled here: who may work on a task. Between get and save nobody holds it (see `queue` for leases).
 """
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from labkit.database import busy_is_an_answer, db_now
-from labkit.errors import StaleTask
+from labkit.errors import StaleTask, StoreFull
 from labkit.store.contract import StepRunner, key_taken, log_written, plain_text, stale, storable
 from labkit.tables import task_from_row, tasks
 from labkit.task import TRANSITIONS, Task, TaskState, check_transition
 
+_DISK_FULL_POSTGRES = "53100"
 _PLAIN = sorted({column.name for column in tasks.c} - {"id", "version", "created_at", "available_at", "updated_at"})
 _STAMPS = (tasks.c.created_at, tasks.c.available_at, tasks.c.updated_at, tasks.c.version)
 
@@ -63,18 +65,23 @@ _LOOK = select(tasks.c.version, tasks.c.state).where(tasks.c.id == bindparam("of
 _LIST = select(tasks).where(tasks.c.state == bindparam("of_state")).order_by(tasks.c.created_at, tasks.c.id)
 
 
+def _is_full(error: DBAPIError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_FULL or getattr(error.orig, "sqlstate", None) == _DISK_FULL_POSTGRES
+
+
 class SqlStore(StepRunner):
     """Tasks in the table `labkit.tables.tasks` of an engine from `labkit.database.open_engine`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def get(self, task_id: str, /) -> Task | None:
+    def get(self, id: str) -> Task | None:
         with busy_is_an_answer(), self._engine.connect() as connection:
-            row = connection.execute(_GET, {"of_id": plain_text("id", task_id)}).first()
+            row = connection.execute(_GET, {"of_id": plain_text("id", id)}).first()
         return None if row is None else task_from_row(row)
 
-    def save(self, task: Task, /) -> Task:
+    def save(self, task: Task) -> Task:
         task = storable(task)
         values = {f"new_{name}": value for name, value in vars(task).items()}
         values |= {"of_id": task.id, "of_version": task.version}
@@ -84,11 +91,15 @@ class SqlStore(StepRunner):
                 row = connection.execute(_UPDATE[task.state], values).first() or self._insert(connection, task, values)
         except IntegrityError as error:
             raise key_taken(task) from error
+        except DBAPIError as error:
+            if _is_full(error):
+                raise StoreFull from error
+            raise
         created, available, updated, version = row
         after = replace(task, created_at=created, available_at=available, updated_at=updated, version=version)
         return log_written(after)
 
-    def list_by_state(self, state: TaskState, /) -> list[Task]:
+    def list_by_state(self, state: TaskState) -> list[Task]:
         with busy_is_an_answer(), self._engine.connect() as connection:
             return [task_from_row(row) for row in connection.execute(_LIST, {"of_state": TaskState(state).value})]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 
 import pytest
 
@@ -185,4 +186,8 @@ def test_class_as_an_answer():
 
 def test_warnings_are_not_ours():
     """A learner's odd escape is nobody's warning."""
-    look("def effect_key(a, b):\n    return '\\d'\n", WARMUP)
+    source = "def effect_key(a, b):\n    return '\\d'\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        look(source, WARMUP)
+        assert "\\d" == keys(source)

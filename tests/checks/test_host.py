@@ -12,6 +12,7 @@ from labkit.checks.exercise import SQL, Seen
 from labkit.checks.host import Worlds, kind_of
 from labkit.checks.judge import Jury
 from labkit.checks.limits import Capped, quiet
+from labkit.checks.run import run_check
 from labkit.faults.scenario import End
 from tests.checkout import ROOT
 
@@ -99,6 +100,21 @@ def test_engine_for_the_swept_cases(tmp_path, engine):
     said = serve(RIGHT, engine=engine, folder=tmp_path)
     assert {"finished": "sqlite", "output": ""} == said[-1]
     assert {word["crash_points"] for word in said if "crash_points" in word} == set()
+
+
+SEARCHED = [
+    pytest.param(path, id=f"{path.parts[-3]}-{path.stem}", marks=[] if path.stem == "plain_function" else pytest.mark.slow)
+    for asked in ("idempotency", "resume")
+    for path in sorted((ROOT / "tests/answers" / asked / "right").glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", SEARCHED)
+def test_right_answer_holds_in_a_search(path):
+    """A search draws only from the faults that the case expects, so that a right answer holds, and its crashes are looked at too."""
+    report = run_check(path.parts[-3], path.read_text(), databases=("sqlite",), engine="search")
+    assert [] == [(one.name, one.verdict, one.message, one.token) for one in report.properties if one.verdict != "holds"]
+    assert "holds" == report.verdict, report.message
 
 
 def test_kind_of_world():

@@ -124,6 +124,7 @@ FAILS = {
     "system": "import os\n    os.system('true')",
     "subprocess": "import subprocess\n    subprocess.run(['true'])",
     "fork": "import os\n    os.fork()",
+    "C's fork": "import ctypes\n    ctypes.CDLL(None).fork()",
     "kills its parent": "import os\n    os.kill(os.getppid(), 9)",
     "multiprocessing": "import multiprocessing\n    multiprocessing.get_context('fork').Process(target=print).start()",
     "odd error": "raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})",

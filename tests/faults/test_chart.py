@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from labkit.faults.chart import Histogram, bad, good, histogram, table, unknown
+from labkit.faults.chart import Histogram, Table, bad, good, histogram, table, unknown
 from labkit.faults.paint import cells
 from tests.faults.boxes import boxes, overlaps
 
@@ -84,7 +84,33 @@ def test_equal_values_are_one_slim_bar_on_a_whole_axis(value: float, first: str,
 def test_one_bin_has_both_ends_of_its_axis() -> None:
     """The word at the left edge begins there."""
     root = drawing(histogram({"a": [3.0]}, bins=1))
-    assert [(node.text, node.get("text-anchor")) for node in root.iter("text")][2:] == [("0 s", None), ("5 s", "end")]
+    assert [(node.text, node.get("text-anchor")) for node in root.iter("text")][-2:] == [("0 s", None), ("5 s", "end")]
+
+
+def test_a_histogram_says_what_its_height_means() -> None:
+    """The top of the plot has its number, and the words below say what a bar counts."""
+    made = histogram({"a": [1.0] * 30})
+    assert [node.text for node in drawing(made).iter("text")][2] == "30"
+    assert "a bar counts what falls into" in made._repr_html_()
+
+
+@pytest.mark.parametrize("made", [clients(), table(["a"], [["b"]])], ids=["histogram", "table"])
+def test_what_is_wide_scrolls(made: Histogram | Table) -> None:
+    """It stands in a region that scrolls by mouse and keys, and letters stay readable."""
+    root = ElementTree.fromstring(made._repr_html_())
+    region = next(node for node in root.iter("div") if node.get("class") == "lk-scroll")
+    assert region.get("tabindex") == "0"
+    assert all("min-width" in node.get("style", "") for node in root.iter("svg"))
+
+
+def test_a_number_keeps_its_unit_and_a_short_cell_its_line() -> None:
+    """On a page "5 s" is never broken, and only long texts wrap."""
+    made = table(["", "took"], [["a", bad("fails after 5 s")], ["b", "1 min 30 s"]])
+    assert "fails after 5\N{NO-BREAK SPACE}s" in made._repr_html_()
+    assert "1\N{NO-BREAK SPACE}min 30\N{NO-BREAK SPACE}s" in made._repr_html_()
+    assert "5 s" in repr(made)
+    cells_of = {str(node.text): node.get("class", "") for node in ElementTree.fromstring(made._repr_html_()).iter("td")}
+    assert "lk-long" not in cells_of["1\N{NO-BREAK SPACE}min 30\N{NO-BREAK SPACE}s"]
 
 
 def test_table_cells_carry_sign_and_words() -> None:

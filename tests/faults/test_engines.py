@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from labkit.errors import UsageError
-from labkit.faults import Process, Scenario, interleave, kill, open_world, replay, run_once, search, sweep
+from labkit.faults import End, Process, Scenario, interleave, kill, open_world, replay, run_once, search, sweep
 from labkit.faults.report import InvariantBroken
 from labkit.faults.runner import Runner
 from labkit.faults.schedule import Schedule
@@ -33,6 +34,21 @@ def test_a_report_can_be_a_test() -> None:
     assert sweep(scenarios.EXECUTE).or_raise().verdict == "holds"
     with pytest.raises(InvariantBroken, match=r"2 times.*\[without_key/memory:p1@6\.after\+crash~"):
         sweep(scenarios.WITHOUT_KEY).or_raise()
+
+
+def test_anything_that_can_be_called_is_an_invariant() -> None:
+    """A partial is told by the name of its function, an object by that of its class."""
+
+    class Nothing:
+        def __call__(self, end: End) -> str:
+            return "nobody is content"
+
+    def at_most(times: int, end: End) -> str | None:
+        return None if end.count("charge") <= times else "too many"
+
+    report = sweep(Scenario("odd", lambda process: process.cloud.charge("ann"), [partial(at_most, 0), Nothing()]))
+    assert {"at_most", "Nothing"} == {found.invariant for found in report.broken}
+    assert report.trace is not None
 
 
 def test_the_counterexample_replays() -> None:
@@ -67,8 +83,11 @@ def test_a_replay_on_other_code_says_what_stands_there_now() -> None:
 
 def test_a_fault_that_cannot_happen_there_is_told_too() -> None:
     """A time-out of a sleep strikes nobody."""
-    end, trace = None, run_once(Scenario("sleep", lambda process: process.clock.sleep(1)), "p1@1.before+timeout")
-    assert end is None
+    trace = run_once(Scenario("sleep", lambda process: process.clock.sleep(1)), "p1@1.before+timeout")
+    assert [line.fault for line in trace.lines if line.fault] == []
+    assert [(line.kind, line.label) for line in trace.lines if line.process == "p1" and line.kind == "end"] == [
+        ("end", "returned")
+    ]
     assert "something else stands there  (p1@1.before+timeout: clock sleep 1)" in str(trace)
 
 

@@ -133,6 +133,13 @@ def test_what_is_no_fault_is_a_usage_error(text: str) -> None:
         Fault.parse(text)
 
 
+@pytest.mark.parametrize("amount", [float("nan"), float("inf"), -3.0, 10**400, -(10**400)])
+def test_an_impossible_amount_is_a_usage_error(amount: float) -> None:
+    """However large it is, and whoever made it."""
+    with pytest.raises(UsageError, match="is not possible"):
+        Fault("torn", amount)
+
+
 def test_a_crash_ends_an_event_loop_and_is_no_exception() -> None:
     """Like SystemExit it goes through a loop, and `except Exception` does not catch it."""
     assert issubclass(Crash, SystemExit)

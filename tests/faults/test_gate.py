@@ -7,6 +7,7 @@ from typing import NoReturn
 import pytest
 
 from labkit.clock import VirtualClock
+from labkit.errors import CallTimeout
 from labkit.faults import Crash, Injection
 from labkit.faults.gate import MOST_CROSSINGS, MOST_SWALLOWED, Alone, Gate
 
@@ -20,6 +21,16 @@ def sides(made: Gate) -> list[tuple[int, str, str, str]]:
     return [
         (number, side, label, fault) for kind, _, _, number, side, _, label, fault, _ in made.record if kind == "cross"
     ]
+
+
+def test_of_two_faults_on_one_crossing_the_second_is_told() -> None:
+    """The first call and the first over its boundary are one: one fault strikes, the other is not dropped without a word."""
+    clock = VirtualClock()
+    one, other = Injection.parse("p1@1.before+timeout"), Injection.parse("p1@cloud1.before+error")
+    gate = Gate("p1", [other, one], [], clock, Alone(clock), later=lambda *_: None)
+    with pytest.raises(CallTimeout):
+        gate.cross("cloud", "call x", lambda: None)
+    assert (gate.struck, gate.moved) == ([one], [(other, "p1@1.before+timeout strikes there")])
 
 
 def test_a_call_is_recorded_on_both_sides() -> None:

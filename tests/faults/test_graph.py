@@ -1,13 +1,14 @@
-"""The graph of durable states: layers by the number of crashes, no overlaps, the same picture every time."""
+"""The graph of durable states: nothing overlaps, every way can be followed, the same picture every time."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 from labkit.faults.graph import Graph, graph
-from labkit.faults.graph_layout import layers_of, plan
+from labkit.faults.graph_layout import plan, ways_of
 from labkit.faults.paint import cells
 from tests.faults.boxes import overlaps
 
@@ -56,14 +57,41 @@ def drawing(made: Graph) -> ElementTree.Element:
     return found
 
 
-def test_states_stand_in_layers_by_crashes_and_ends_come_last() -> None:
-    """Breadth first from the first state; what is final stands behind all others."""
-    assert layers_of(small()) == {"s1": 0, "s2": 1, "s3": 1, "s4": 3, "s5": 2, "s6": 3}
+def test_states_stand_under_each_other_and_ends_beside_them() -> None:
+    """In the order in which they were found."""
+    places = plan(small()).places
+    states, ends = ([places[name] for name in names] for names in (("s1", "s2", "s3", "s5"), ("s4", "s6")))
+    for column in (states, ends):
+        assert len({place.x for place in column}) == 1
+        assert [place.y for place in column] == sorted(place.y for place in column)
+    assert max(place.x + place.wide for place in states) < min(place.x for place in ends)
+
+
+@both
+def test_no_two_ways_share_a_point_at_a_state_or_a_rail(made: Graph) -> None:
+    """Each way that has words has an end for itself, rails keep apart, and all ends lie at their states."""
+    found = plan(made)
+    named = [way.labelled for way in ways_of(made)]
+    assert len(set(named)) == len(made.edges)
+    for state in found.places.values():
+        for side in ("left", "right"):
+            ys = sorted(y for port, y in found.ports.items() if port[:2] == (state.node.id, side))
+            assert all(later - earlier >= 13 for earlier, later in pairwise(ys))
+            assert all(state.y < y < state.y + state.high for y in ys)
+    xs = sorted(found.rails.values())
+    assert all(later - earlier >= 13 for earlier, later in pairwise(xs))
+
+
+@both
+def test_the_words_of_every_way_are_drawn(made: Graph) -> None:
+    """None is left to the hint."""
+    said = [node.text for node in drawing(made).iter("text") if node.get("class") == "lk-edge"]
+    assert sorted(filter(None, said)) == sorted(edge.words for edge in made.edges if edge.words)
 
 
 @both
 def test_no_states_and_no_texts_overlap(made: Graph) -> None:
-    """Each state has its place, and a label is drawn only where there is room."""
+    """Each state has its place, and so has each label."""
     places = list(plan(made).places.values())
     for index, one in enumerate(places):
         for two in places[index + 1 :]:
@@ -74,7 +102,7 @@ def test_no_states_and_no_texts_overlap(made: Graph) -> None:
 
 @both
 def test_every_way_is_drawn_and_hinted(made: Graph) -> None:
-    """One curve for each edge, with its words on pointing."""
+    """One line for each edge, with its words on pointing."""
     ways = [node for node in drawing(made).iter("path") if "lk-way" in node.get("class", "")]
     assert len(ways) == len(made.edges)
     hints = [node.text for node in drawing(made).iter("title")]
@@ -93,7 +121,7 @@ def test_broken_and_final_are_said_in_words() -> None:
     assert "✖ s6 · broken · final" in said
     assert "■ s4 · final" in said
     rows = repr(small()).splitlines()
-    assert rows[0] == "6 states, 11 ways between them, 2 broken"
+    assert rows[0] == "4 states, 2 ends, 11 ways, 2 broken"
     assert "✖ s6  completed, two containers  (broken, final)" in rows
     assert "    └─ crash \N{MULTIPLICATION SIGN}5 ─▶ s5" in rows
     assert max(map(cells, rows)) < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from labkit.errors import UsageError
 from labkit.faults import End, Process, Scenario, Schedule, kill, open_world
+from labkit.faults.fidelity import fidelity
 from labkit.faults.kill import ChildFailed, Killer, crash_points
 from labkit.faults.runner import Runner
 from tests.faults import scenarios
@@ -32,6 +34,25 @@ def test_a_wrong_program_does_not() -> None:
     report = kill(scenarios.WITHOUT_KEY)
     assert report.verdict == "broken"
     assert "2 times" in report.broken[0].why
+
+
+@pytest.mark.parametrize("engine", [kill, fidelity])
+def test_several_actors_are_for_interleave(engine: Callable[[Scenario], object]) -> None:
+    """A kill takes one process at a time: with two bodies it would praise a program of which half was run."""
+    with pytest.raises(UsageError, match="use interleave"):
+        engine(Scenario("two", (scenarios.execute, scenarios.execute)))
+
+
+def test_a_lock_that_only_a_child_took_is_no_part_of_the_state() -> None:
+    """The child tells which files it locked."""
+
+    def body(process: Process) -> None:
+        with process.files.lock(Path("a.lock"), process.clock, 1.0):
+            process.files.write("b.lock", b"")
+
+    with open_world("sqlite", durable=True) as world:
+        Killer(Runner(Scenario("locks", body), world)).process(1)
+        assert list(world.files()) == ["b.lock"]
 
 
 def test_the_process_is_another_one_and_really_dies() -> None:

@@ -346,26 +346,134 @@ def test_a_transaction_with_a_fault_is_shown_call_by_call(fault: str) -> None:
     assert shown == [6, 7, 8, 9]
 
 
-def test_a_transaction_that_others_interrupt_or_that_stays_open_is_shown_call_by_call() -> None:
-    """Nobody knows whether a read is over before its process begins anew; other calls may have come between."""
+def test_a_transaction_that_others_interrupt_is_shown_call_by_call() -> None:
+    """What happened in between could matter."""
     story = Story()
     for process in ("p1", "p2"):
         story.start(process)
     for label in ("BEGIN", "UPDATE tasks", "COMMIT", "BEGIN", "SELECT tasks"):
         for process in ("p1", "p2"):
             story.call(process, "sql", label)
-    for label in ("BEGIN", "SELECT tasks"):
-        story.call("p1", "sql", label)
-    story.call("p1", "cloud", DEPLOY)
-    story.call("p1", "sql", "BEGIN")
     assert not any(column.inside for column in pack(read(story.trace("t"))).columns)
 
 
-def test_up_to_twelve_calls_stand_one_by_one() -> None:
-    """A short run hides nothing."""
-    story = read(reboot())
-    assert pack(story) is story
-    assert [node.text for node in drawing(reboot()).iter("text")].count("COMMIT") == 2
+def reads_and_is_beaten(last: str) -> Trace:
+    """A read, an effect, and a write that finds another version; then the process ends in the way of `last`."""
+    story = Story()
+    story.start("p1")
+    for label in ("BEGIN", "SELECT tasks"):
+        story.call("p1", "sql", label)
+    story.call("p1", "cloud", DEPLOY, effect="key=t1")
+    for label in ("BEGIN", "UPDATE tasks", "SELECT tasks"):
+        story.call("p1", "sql", label)
+    story.end("p1", last, "raised StaleTask: task t1 was read at version 1, but version 2 is stored by somebody else")
+    return story.trace("t")
+
+
+def test_a_transaction_without_a_commit_says_how_it_ended() -> None:
+    """A read is over by the next BEGIN, a write that is not committed is rolled back; the dead say nothing."""
+    trace = reads_and_is_beaten("raised")
+    assert "2 sql   SELECT tasks; the read ends" in text(trace)
+    assert "6 sql   SELECT tasks; rolled back" in text(trace)
+    said = [node.text for node in drawing(trace).iter("text")]
+    assert said.count("1–2") == said.count("rolled back") == 1
+    assert "a read ends without a COMMIT" in "".join(parsed(trace).itertext())
+    assert "rolled back" not in text(reads_and_is_beaten("crashed"))
+
+
+def test_a_transaction_that_stays_open_is_not_said_to_end() -> None:
+    """A COMMIT that comes after the outside call belongs to the BEGIN before it."""
+    story = Story()
+    story.start("p1")
+    story.call("p1", "sql", "BEGIN")
+    story.call("p1", "sql", "SELECT tasks")
+    story.call("p1", "cloud", DEPLOY)
+    story.call("p1", "sql", "COMMIT")
+    story.end("p1", "returned")
+    assert "the read ends" not in text(story.trace("t"))
+    assert not any(column.inside for column in pack(read(story.trace("t"))).columns)
+
+
+def test_what_is_long_is_told_whole() -> None:
+    """What a process raised and under which key it acted is cut in neither picture."""
+    shown = " ".join(text(reads_and_is_beaten("raised")).split())
+    assert "version 2 is stored by somebody else" in shown
+    said = " ".join(node.text or "" for node in drawing(reads_and_is_beaten("raised")).iter("text"))
+    assert "but version 2 is stored by somebody else" in said
+    keyed = " ".join(node.text or "" for node in drawing(reboot(key="deploy-shop:container")).iter("text"))
+    assert "key deploy-shop: container" in keyed
+
+
+def test_a_short_run_has_the_same_marks_as_a_long_one() -> None:
+    """A quiet transaction is one mark, whatever the length of the run."""
+    assert pack(read(reboot())).calls == read(reboot()).calls == 8
+    said = [node.text for node in drawing(reboot()).iter("text")]
+    assert "COMMIT" not in said
+    assert {"1–3", "2–4"} < set(said)
+
+
+def torn() -> Trace:
+    story = Story()
+    story.start("p1")
+    story.call("p1", "cloud", "send_mail ada", effect="key=None")
+    story.before("p1", "file", "write tasks.json", "torn(60)")
+    story.end("p1", "crashed")
+    return story.trace("t")
+
+
+def test_a_torn_write_strikes_inside_of_its_call() -> None:
+    """Half of the call is filled, the cross stands in its middle, and what was written is said instead of a lost record."""
+    layout = lay_out(pack(read(torn())))
+    root = drawing(torn())
+    cross = next(n for n in root.iter("path") if n.get("class") == "lk-dead")
+    middle = next(spot.x for spot in layout.spots if not isinstance(spot.item, Fold) and spot.item.faults)
+    assert float(re.findall(r"[\d.]+", cross.get("transform", ""))[0]) == pytest.approx(middle, abs=0.1)
+    assert [n.get("width") for n in root.iter("rect") if "lk-part" in n.get("class", "")] == ["16"]
+    assert "torn(60) inside the call: 60 bytes written, then it died" in text(torn())
+    assert "record lost" not in text(torn()) + svg(torn())
+
+
+def test_a_fault_that_never_struck_is_said_above_the_picture() -> None:
+    """Whoever sees an undisturbed run under the name of a crash is told so."""
+    story = Story()
+    story.start("p1")
+    story.end("p1", "returned")
+    story.lines.append(Line("note", label="crossing not reached", text="p1@cloud1.after+crash"))
+    trace = story.trace("t")
+    said = "crossing not reached, nothing struck: p1@cloud1.after+crash"
+    assert said in text(trace)
+    assert said in "".join(parsed(trace).itertext())
+
+
+def timed(left: int) -> Trace:
+    """Two steps of a minute under a deadline that is `left` seconds away."""
+    story = Story()
+    story.start("p1")
+    story.lines.append(Line("note", "p1", label="deadline", text=str(left)))
+    for _ in range(2):
+        story.call("p1", "clock", "sleep 60", takes=60)
+    story.end("p1", "returned")
+    return story.trace("t")
+
+
+@pytest.mark.parametrize(("left", "place"), [(90, 1.0), (60, 0.5), (-5, 0.0)])
+def test_a_deadline_is_a_line_where_it_passes(left: int, place: float) -> None:
+    """Inside of a call that begins in time and ends late, between two calls, or in front of everything."""
+    found = [n for n in drawing(timed(left)).iter("line") if n.get("class") == "lk-due"]
+    spots = [spot for spot in lay_out(pack(read(timed(left)))).spots if not isinstance(spot.item, Fold)]
+    first, second = (spot for spot in spots if spot.item.call)
+    wanted = {1.0: second.x, 0.5: second.left, 0.0: spots[0].left}[place]
+    assert [float(n.get("x1", "")) for n in found] == [pytest.approx(wanted, abs=0.1)]
+    assert first.x < second.left
+    assert "-- the deadline passes --" in text(timed(left))
+
+
+def test_a_deadline_that_does_not_pass_is_named_and_not_drawn() -> None:
+    """Exactly at the deadline is in time."""
+    assert not [n for n in drawing(timed(120)).iter("line") if n.get("class") == "lk-due"]
+    assert "deadline: at 2 min; the run is over by then" in text(timed(120))
+    assert "deadline: at 2 min; the run is over by then" in "".join(parsed(timed(120)).itertext())
+    assert "passes" not in text(timed(120))
 
 
 @every_trace
@@ -383,13 +491,18 @@ def test_the_class_of_an_error_is_written_whole() -> None:
 
 
 @every_trace
-def test_a_cut_edge_shows_that_the_picture_scrolls(trace: Trace) -> None:
-    """Shadow and arrow stay at the edge, their covers move with the picture; no colour of the page, no shadow."""
-    scroll = re.search(r"\.lk \.lk-scroll\{(.*?)\}", svg(trace))
-    assert scroll is not None
-    assert scroll[1].count("no-repeat local") == 2
-    assert scroll[1].count("no-repeat scroll") == 4
-    assert "var(--jp-layout-color0" in scroll[1]
+def test_a_wide_picture_scrolls_and_stays_readable(trace: Trace) -> None:
+    """It scrolls by mouse and by keys, under a scrollbar that is always seen, with nothing on top of its words."""
+    region = next(node for node in parsed(trace).iter("div") if node.get("class") == "lk-scroll")
+    assert (region.get("tabindex"), region.get("role")) == ("0", "region")
+    style = re.search(r"\.lk \.lk-scroll\{(.*?)\}", svg(trace))
+    assert style is not None
+    assert "overflow-x:auto" in style[1]
+    assert "background" not in style[1]
+    root = drawing(trace)
+    least = re.search(r"min-width:(\d+)px", root.get("style", ""))
+    assert least is not None
+    assert float(least[1]) / float(root.get("width", "")) * 10 >= 9.4  # pixels of the smallest letters
 
 
 def test_time_is_written_where_it_changes() -> None:

@@ -44,7 +44,7 @@ def injections(draw: st.DrawFn) -> Injection:
 
 schedules = st.builds(
     Schedule,
-    st.lists(injections(), max_size=4).map(tuple),
+    st.lists(injections(), max_size=4, unique_by=lambda i: (i.process, i.boundary, i.number, i.side)).map(tuple),
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, MOST_CALLS)), max_size=4).map(tuple),
 )
 names = st.text(string.ascii_letters + string.digits + "_.-", min_size=1, max_size=20)
@@ -101,6 +101,8 @@ def test_the_text_of_the_readme() -> None:
     "text",
     ["", "none", "saga", "saga/sqlite", "saga/sqlite:", "sa ga/sqlite:none", "saga/SQLITE:none", "saga/sqlite:p0@1.after+crash",
      "saga/sqlite:p1@0.after+crash", "saga/sqlite:p1@1.after+hang", "saga/sqlite:p1@1.after+crash~xyz", "saga/sqlite:none;order=0x1",
+     "saga/sqlite:p1@1.after+crash,p1@1.after+timeout", "saga/sqlite:p1@sql2.after+crash~5e1,p1@sql2.after+crash",
+     "saga/sqlite:p1@1.before+torn(-3.0)", "saga/sqlite:p1@1.before+torn(nan)", "saga/sqlite:p1@1.before+torn(1e400)",
      "saga/sqlite:p1@disk1.after+crash", "saga/sqlite:p1@sql1.before+torn(3)", "saga/sqlite:p1@1.after+crash,", "saga/sqlite:p1@\u0661.after+crash"],
 )  # fmt: skip
 def test_what_is_no_token_is_refused(text: str) -> None:

@@ -65,16 +65,16 @@ def test_a_right_program_holds_and_every_end_was_seen() -> None:
 
 
 def test_a_fault_that_cannot_happen_somewhere_is_no_bug_of_the_program() -> None:
-    """A sleep does not time out: such a schedule is one without that fault."""
+    """A sleep does not time out: such a schedule is one without that fault, and when none ever struck nothing was exercised."""
 
     def body(process: Process) -> None:
         process.clock.sleep(1)
 
-    report = search(
-        Scenario("sleeper", body, [lambda end: None if end.last.how == "returned" else str(end.last)]),
-        faults=("timeout",),
-    )
-    assert report.verdict == "holds"
+    scenario = Scenario("sleeper", body, [lambda end: None if end.last.how == "returned" else str(end.last)])
+    assert search(scenario, faults=("timeout",), examples=40).verdict == "not_exercised"
+    assert search(scenario, faults=("timeout", "delay(30)"), examples=40).verdict == "holds"
+    nothing = Scenario("nothing", lambda process: None)
+    assert search(nothing, examples=40).verdict == "not_exercised"
 
 
 def test_orders_and_faults_are_drawn_together() -> None:

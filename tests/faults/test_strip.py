@@ -75,6 +75,27 @@ def test_long_strips_wrap() -> None:
     assert head.count(".") + head.count("X") == 250
 
 
+def test_a_narrow_page_keeps_the_cells_in_line() -> None:
+    """The region scrolls, cells neither wrap nor shrink, and words move above them where there is little room."""
+    page = both()._repr_html_()
+    region = next(node for node in ElementTree.fromstring(page).iter("div") if node.get("class") == "lk-scroll")
+    assert region.get("tabindex") == "0"
+    assert "flex-wrap" not in page
+    assert "@container (max-width:" in page
+
+
+def test_the_legend_says_what_a_cell_is() -> None:
+    """A side of a call, unless somebody strips something else."""
+    assert "a cell is one side of a call" in both()._repr_html_()
+    assert "a cell is one &lt;step&gt;" in strip([("a", points(3))], each="a cell is one <step>")._repr_html_()
+
+
+def test_a_long_reason_has_a_line_of_its_own() -> None:
+    """It is told whole, without the token before it."""
+    rows = repr(strip([("a", [("demo/sqlite:" + "p1@7.after+crash," * 4, "broken", "why " * 12)])])).splitlines()
+    assert [row.strip() for row in rows[2:]] == [("why " * 12).strip()]
+
+
 def test_equal_strips_give_equal_bytes() -> None:
     """Nothing of the machine is in it, and nothing at all is fine too."""
     assert both()._repr_html_() == both()._repr_html_()

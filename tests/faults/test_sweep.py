@@ -6,14 +6,19 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from labkit.cloud import Cloud
 from labkit.errors import UsageError
 from labkit.faults import End, Process, Scenario, every_process_ends, exactly_once, open_world, sweep
+from labkit.faults.report import Report, judge
 from labkit.faults.runner import Runner
+from labkit.faults.schedule import Schedule
 from labkit.faults.sweep import MOST_STUCK, Closure, sweep_runs
 from labkit.task import Task
 from tests.faults import scenarios
@@ -180,6 +185,37 @@ def test_a_program_whose_states_never_end_is_capped() -> None:
     assert "capped" in str(report)
 
 
+@pytest.mark.parametrize("database", ["memory", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize("read", ["name", "random"])
+def test_who_goes_on_matters_once_the_code_asks(read: str, database: str) -> None:
+    """A third process that charges twice is found though it starts from the state of the second; and the sweep does not say that it is closed."""
+    third = Random("labkit p3").random()
+
+    def body(process: Process) -> None:
+        process.clock.sleep(1)
+        third_time = process.name == "p3" if read == "name" else process.random.random() == third
+        process.cloud.charge("ann", key="k" if not third_time else "again")
+        process.cloud.charge("ann", key="k")
+
+    report = sweep(Scenario("third", body, [exactly_once("charge")]), database)
+    assert report.verdict == "broken"
+    assert ",p2@" in report.broken[0].token
+    assert report.closure is not None
+    assert not report.closure.closed
+
+
+def test_a_name_that_only_the_first_process_asks_for_is_no_matter() -> None:
+    """What recovers asks for nothing: its states close."""
+
+    def run(process: Process) -> str:
+        process.cloud.charge("ann", key="k")
+        return process.name
+
+    recover = partial(Cloud.charge, customer="ann", key="k")
+    report = sweep(Scenario("first", run, [exactly_once("charge")], recover=lambda process: recover(process.cloud)))
+    assert (report.verdict, report.closure and report.closure.closed) == ("holds", True)
+
+
 def test_what_recovers_from_the_very_first_state_is_run_too() -> None:
     """A crash that left nothing is recovered by `recover`, not by `run`."""
 
@@ -235,6 +271,25 @@ def test_new_states_are_told_before_anybody_goes_on() -> None:
     assert all(end.last.how == "crashed" for end in seen)
 
 
+def test_only_a_write_can_be_torn() -> None:
+    """To flush, to rename and to remove are done or not: a torn one would strike nothing and count all the same."""
+
+    def body(process: Process) -> None:
+        process.files.write("a", b"1234567")
+        process.files.fsync("a")
+        process.files.replace("a", "b")
+        process.files.remove("b")
+
+    closure = Closure()
+    with open_world("memory") as world:
+        runner = Runner(Scenario("files", body), world)
+        list(sweep_runs(runner, ("torn(3)",), closure, most_crashes=0))
+        end, _ = runner.run(Schedule.parse("p1@2.before+torn(3)"))
+    assert (closure.struck, closure.runs) == (1, 2)
+    assert end.moved == ("p1@2.before+torn(3): file fsync a",)
+    assert end.last.how == "returned"
+
+
 def test_several_actors_are_for_interleave() -> None:
     """One call, one clear line."""
     with pytest.raises(UsageError, match="use interleave"):
@@ -249,6 +304,22 @@ def test_faults_other_than_a_crash_count_too() -> None:
     assert f"{report.closure.struck} faults" in report.covered
 
 
+def test_a_state_that_nobody_went_on_from_is_drawn_as_that() -> None:
+    """A sweep that was capped has no verdict on what its last crashes left, and its strip draws none."""
+    closure = Closure()
+    with open_world("memory") as world:
+        runner = Runner(scenarios.SAGA, world)
+        broken, _, verdicts = judge(scenarios.SAGA, sweep_runs(runner, closure=closure, most_crashes=0))
+    report = Report(scenarios.SAGA, "holds", str(closure), broken, closure=closure, verdicts=verdicts)
+    untouched = [token for before, token, left in closure.reached if left == before]
+    found = report.strip()
+    assert len(found) == len(closure.reached) > len(untouched) > 0
+    assert [token for token, verdict, _ in found if verdict == "holds"] == untouched
+    assert {(verdict, why) for token, verdict, why in found if token not in untouched} == {
+        ("not_exercised", "the sweep was capped before anybody went on from here")
+    }
+
+
 def test_a_capped_sweep_says_what_capped_it() -> None:
     """Depth and number of runs are two different caps."""
     deep, many = Closure(), Closure()
@@ -256,5 +327,6 @@ def test_a_capped_sweep_says_what_capped_it() -> None:
         runner = Runner(scenarios.SAGA, world)
         list(sweep_runs(runner, closure=deep, most_crashes=0))
         list(sweep_runs(runner, closure=many, most_runs=9))
+    assert len(deep.states) == 1
     assert (False, "0 crashes in a row") == (deep.closed, deep.capped)
     assert str(many).endswith("10 runs, capped at 10 runs")

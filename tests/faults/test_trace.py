@@ -59,6 +59,18 @@ def test_a_trace_comes_back_from_its_lines(schedule: str) -> None:
     assert trace == Trace.from_jsonl(trace.to_jsonl())
 
 
+def test_a_text_with_odd_line_ends_comes_back() -> None:
+    """What an editor may take for the end of a line is none in JSON lines."""
+
+    def body(process: Process) -> None:
+        process.note("a\u2028b\x85c\x0bd\ne")
+        raise ValueError("a\u2028b\x85c\re")
+
+    trace = run_once(Scenario("odd", body))
+    assert "\u2028" in str(trace)
+    assert trace == Trace.from_jsonl(trace.to_jsonl())
+
+
 def test_what_a_trace_shows() -> None:
     """Starts, both sides of crossings, the fault, the effect, how each process ended and what broke."""
     trace = run_once(scenarios.WITHOUT_KEY, "p1@cloud1.after+crash")

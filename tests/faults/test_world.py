@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import text
 
 from labkit.errors import UsageError
-from labkit.faults import Process, open_world
+from labkit.faults import Process, Scenario, Schedule, open_world
 from labkit.faults.folder import new_folder
 from labkit.faults.gate import Alone, Gate
+from labkit.faults.runner import Runner
 from labkit.faults.world import World
 from labkit.task import Task
 
@@ -32,6 +33,29 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 def process(world: World) -> Process:
     return Process(world, Gate("p1", (), [], world.clock, Alone(world.clock), later=world.send_late))
+
+
+def test_only_what_serves_as_a_lock_is_no_part_of_the_state() -> None:
+    """A program's own file of any name is photographed and put back; the file of a lock is left out, unless there is something in it."""
+
+    def body(process: Process) -> list[bool]:
+        before = [process.files.exists(name) for name in ("uv.lock", "there/empty.lock")]
+        with process.files.lock(Path("guard.lock"), process.clock, 1.0):
+            process.files.write("uv.lock", b"pinned")
+            (process.world.files_folder / "there").mkdir(exist_ok=True)
+            process.files.write("there/empty.lock", b"")
+        return before
+
+    with open_world("memory") as world:
+        runner = Runner(Scenario("locks", body), world)
+        empty = world.key()
+        for _ in range(2):
+            end, _ = runner.run(Schedule())
+            assert end.last.value == [False, False]
+            assert end.files == {"uv.lock": "pinned", "there/empty.lock": ""}
+        assert world.key() != empty
+        (world.files_folder / "guard.lock").write_bytes(b"pid 7")
+        assert "guard.lock" in world.files()
 
 
 def run(world: World, *statements: str) -> None:

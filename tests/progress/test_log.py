@@ -76,7 +76,7 @@ def test_exists(job: Job, queue: TaskQueue) -> None:
 
 
 def test_zombie_tells_nothing(job: Job, queue: TaskQueue, clock: VirtualClock) -> None:
-    """Who lost its lease appends nothing. (B03)"""
+    """Who lost its lease appends nothing."""
     clock.sleep(61)
     queue.claim("w1")
     with pytest.raises(StaleLease):
@@ -85,7 +85,7 @@ def test_zombie_tells_nothing(job: Job, queue: TaskQueue, clock: VirtualClock) -
 
 
 def test_nothing_after_the_end(job: Job, queue: TaskQueue) -> None:
-    """After the terminal event nothing can be appended, with a lease or without; the end itself cannot be told. (B36)"""
+    """After the terminal event nothing can be appended, with a lease or without; the end itself cannot be told."""
     plain = ProgressUpdate(task_id=job.task.id, step=1, status="thinking")
     queue.cancel(job.task.id)
     with pytest.raises(InvalidTransition):
@@ -105,7 +105,7 @@ def test_unknown_task(queue: TaskQueue) -> None:
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
 def test_unstorable(job: Job, text: str) -> None:
-    """A message that no store can hold is refused with its path. (B25)"""
+    """A message that no store can hold is refused with its path."""
     with pytest.raises((UnstorableValue, ValidationError)):
         job.tell(1, "thinking", text)
 
@@ -118,7 +118,7 @@ def test_end_needs_the_state(job: Job, queue: TaskQueue) -> None:
 
 
 def test_the_table_refuses_a_second_end(job: Job, queue: TaskQueue) -> None:
-    """A second terminal event of one run is refused by the table itself, whoever writes it. (B36)"""
+    """A second terminal event of one run is refused by the table itself, whoever writes it."""
     queue.complete(job.lease, "done")
     second = {"task_id": job.task.id, "step": 1, "status": "error", "terminal": True}
     with pytest.raises(IntegrityError), queue.engine.begin() as connection:

@@ -39,13 +39,18 @@ def soak(engine: Engine, ledger: Path, count: int, die_at: int, kills: int = 2) 
 
     running = {owner: start(owner, die_at) for owner in OWNERS}
     killed: Counter[str] = Counter()
-    while running:
-        until(lambda: any(process.poll() is not None for process in running.values()))
-        for owner, process in list(running.items()):
-            if process.poll() is not None and running.pop(owner).returncode:
-                assert -signal.SIGKILL == process.returncode
-                killed[owner] += 1
-                running[owner] = start(owner, die_at if killed[owner] < kills else 0)
+    try:
+        while running:
+            until(lambda: any(process.poll() is not None for process in running.values()))
+            for owner, process in list(running.items()):
+                if process.poll() is not None and running.pop(owner).returncode:
+                    assert -signal.SIGKILL == process.returncode
+                    killed[owner] += 1
+                    running[owner] = start(owner, die_at if killed[owner] < kills else 0)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
     return killed.total()
 
 

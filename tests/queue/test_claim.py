@@ -57,7 +57,7 @@ def test_times_of_the_database(engine: Engine) -> None:
 
 
 def test_not_before_its_time(queue: TaskQueue, clock: VirtualClock) -> None:
-    """A task scheduled two leases ahead stays pending until then, and is then claimed once. (B02)"""
+    """A task scheduled two leases ahead stays pending until then, and is then claimed once."""
     task_id = queue.submit("later", available_at=clock.now() + timedelta(seconds=120))
     for _ in range(120):
         assert queue.claim("w1") is None
@@ -101,7 +101,7 @@ def test_expired_and_pending_share_one_order(queue: TaskQueue, clock: VirtualClo
 
 
 def test_same_name_after_a_restart(queue: TaskQueue, clock: VirtualClock) -> None:
-    """A restarted process under the same name does not keep the old lease alive, and there is no registry to lose. (B04)"""
+    """A restarted process under the same name does not keep the old lease alive, and there is no registry to lose."""
     queue.submit("old")
     old = taken(queue, "pod-1")
     queue.submit("new")
@@ -122,7 +122,7 @@ def test_unstorable_worker(queue: TaskQueue) -> None:
 
 @pytest.mark.postgres
 def test_never_two_rows_on_any_plan(postgres_url: str, postgres: Engine) -> None:
-    """1,000 pending and 200 claims under the plan that lets a LIMIT in a subquery run again: one row each. (B07)"""
+    """1,000 pending and 200 claims under the plan that lets a LIMIT in a subquery run again: one row each."""
     with postgres.begin() as connection:
         connection.execute(insert(tasks), [{"id": f"t{n:04}", "user_input": "x"} for n in range(1000)])
     engine = open_engine(postgres_url, connect_args={"options": PLANS})
@@ -134,7 +134,7 @@ def test_never_two_rows_on_any_plan(postgres_url: str, postgres: Engine) -> None
 
 
 def test_two_threads_between_look_and_take(engine: Engine) -> None:
-    """Twenty threads that start together on one task: one claim, nineteen get nothing, nobody an error. (B08)"""
+    """Twenty threads that start together on one task: one claim, nineteen get nothing, nobody an error."""
     queue = TaskQueue(engine)
     task_id = queue.submit("deploy")
     barrier, found = threading.Barrier(20), list[str]()
@@ -153,7 +153,7 @@ def test_two_threads_between_look_and_take(engine: Engine) -> None:
 
 
 def test_busy_is_said(sqlite: Engine) -> None:
-    """A writer that holds the lock too long makes every call a retryable StoreBusy; nothing was changed. (B10)"""
+    """A writer that holds the lock too long makes every call a retryable StoreBusy; nothing was changed."""
     hasty = TaskQueue(open_engine(sqlite.url, connect_args={"timeout": 0}))
     task_id = hasty.submit("deploy")
     held = taken(hasty)
@@ -173,7 +173,7 @@ def test_busy_is_said(sqlite: Engine) -> None:
 
 
 def test_writer_delays(sqlite: Engine) -> None:
-    """A writer that lets go in time only delays a submit, a claim and a completion. (B10)"""
+    """A writer that lets go in time only delays a submit, a claim and a completion."""
     queue = TaskQueue(sqlite)
     entered, results = threading.Event(), list[object]()
 

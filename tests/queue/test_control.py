@@ -71,7 +71,7 @@ def test_unknown_ids(queue: TaskQueue) -> None:
 
 @pytest.mark.parametrize("other", ["complete", "fail", "cancel", "bury"])
 def test_one_end_whoever_races(engine: Engine, clock: VirtualClock, other: str) -> None:
-    """Ten rounds of two threads that end one task differently: one terminal state, one terminal event. (B36)"""
+    """Ten rounds of two threads that end one task differently: one terminal state, one terminal event."""
     queue = TaskQueue(engine, clock=clock, now=clock.now, max_attempts=1)
     acts: dict[str, Any] = {
         "complete": lambda lease: queue.complete(lease, "again"),
@@ -142,7 +142,7 @@ def test_wait_timeout(queue: TaskQueue, clock: VirtualClock) -> None:
 
 
 def test_poison_task(queue: TaskQueue, clock: VirtualClock) -> None:
-    """A task that kills its worker at each attempt is started three times, then failed; others proceed. (B09)"""
+    """A task that kills its worker at each attempt is started three times, then failed; others proceed."""
     poison, fine = queue.submit("poison", priority=9), queue.submit("fine")
     starts = 0
     while (task := queue.claim("w")) is not None:
@@ -193,7 +193,7 @@ def test_redrive(queue: TaskQueue, clock: VirtualClock) -> None:
 
 
 def test_zombie_of_the_old_run(queue: TaskQueue, clock: VirtualClock) -> None:
-    """A worker that slept through the failure and the redrive of its task is no holder of the new run, under any name. (B03)"""
+    """A worker that slept through the failure and the redrive of its task is no holder of the new run, under any name."""
     task_id = queue.submit("deploy", max_attempts=1)
     zombie = taken(queue, "w1")
     clock.sleep(61)
@@ -206,7 +206,7 @@ def test_zombie_of_the_old_run(queue: TaskQueue, clock: VirtualClock) -> None:
 
 
 def test_two_recoverers(queue: TaskQueue) -> None:
-    """Two who redrive from the same list: the second finds the task written since, changes nothing, and says so. (B06)"""
+    """Two who redrive from the same list: the second finds the task written since, changes nothing, and says so."""
     task_id = queue.submit("deploy")
     queue.fail(taken(queue), "no")
     first, second = queue.dead_letters(), queue.dead_letters()
@@ -220,7 +220,7 @@ def test_two_recoverers(queue: TaskQueue) -> None:
 
 
 def test_redrive_by_many(engine: Engine) -> None:
-    """Ten who redrive one dead letter together: one new run. (B06)"""
+    """Ten who redrive one dead letter together: one new run."""
     queue = TaskQueue(engine)
     queue.submit("deploy")
     failed = queue.fail(taken(queue), "no")

@@ -78,7 +78,7 @@ def scenario(made: Claim, workers: int, ids: tuple[str, ...]) -> Scenario:
     ("workers", "ids"), [(2, ("a",)), (2, ("a", "b")), pytest.param(3, ("a", "b"), marks=pytest.mark.slow)]
 )
 def test_each_task_once(database: str, workers: int, ids: tuple[str, ...]) -> None:
-    """In every order of two and three claimers within two preemptions each task goes to one of them, none is lost. (B08)"""
+    """In every order of two and three claimers within two preemptions each task goes to one of them, none is lost."""
     report = interleave(scenario(reference, workers, ids), database)
     assert "holds" == report.verdict, report
 
@@ -108,7 +108,7 @@ def test_broken_claims_are_found(broken: str, where: set[str]) -> None:
 
 @pytest.mark.postgres
 def test_limit_inside_in_takes_several(postgres: Engine) -> None:
-    """`IN (SELECT ... LIMIT 1)` takes more than one row under a plan that stale statistics lead to; a CTE does not. (B07)"""
+    """`IN (SELECT ... LIMIT 1)` takes more than one row under a plan that stale statistics lead to; a CTE does not."""
     now = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
     with postgres.begin() as connection:
         connection.execute(
@@ -132,7 +132,7 @@ def test_no_lease_never_comes_back(engine: Engine) -> None:
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_zombie_and_successor(database: str) -> None:
-    """A sleeps past its lease while B claims and completes: in every order one result counts, the other is refused. (B03)"""
+    """A sleeps past its lease while B claims and completes: in every order one result counts, the other is refused."""
 
     def work(name: str, nap: float) -> Callable[[Process], Any]:
         def body(process: Process) -> list[str]:

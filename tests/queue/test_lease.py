@@ -32,7 +32,7 @@ every_write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @every_write
 @pytest.mark.parametrize("second", ["w1", "w2"])
 def test_zombie(queue: TaskQueue, clock: VirtualClock, write: Write, second: str) -> None:
-    """A sleeps past the lease, B claims; what A then writes raises StaleLease and changes nothing, also under one name. (B03)"""
+    """A sleeps past the lease, B claims; what A then writes raises StaleLease and changes nothing, also under one name."""
     task_id, waiting = queue.submit("deploy"), queue.submit("next", priority=-1)
     zombie = taken(queue, "w1")
     clock.sleep(61)
@@ -132,7 +132,7 @@ def test_fused_never_takes_itself(queue: TaskQueue, clock: VirtualClock) -> None
 
 @pytest.mark.parametrize("result", ["a\x00b", "\ud800", b"bytes", None, 3])
 def test_result_that_cannot_be_stored(queue: TaskQueue, result: object) -> None:
-    """A result that no store can hold is refused before anything is written; the task can still be failed. (B25)"""
+    """A result that no store can hold is refused before anything is written; the task can still be failed."""
     task_id = queue.submit("deploy")
     lease = taken(queue)
     for write in (queue.complete, queue.complete_and_claim):
@@ -147,7 +147,7 @@ def test_result_that_cannot_be_stored(queue: TaskQueue, result: object) -> None:
     ("result", "fits"), [("x" * LARGEST_RESULT, True), ("x" * (LARGEST_RESULT + 1), False), ("é" * (LARGEST_RESULT // 2 + 1), False)]
 )
 def test_largest_result(queue: TaskQueue, result: str, fits: bool) -> None:
-    """A result has at most so many bytes; a larger one is refused like one that cannot be stored. (B27)"""
+    """A result has at most so many bytes; a larger one is refused like one that cannot be stored."""
     queue.submit("deploy")
     lease = taken(queue)
     if fits:
@@ -177,7 +177,7 @@ def test_fail_for_good(queue: TaskQueue) -> None:
 
 
 def test_fail_until_dead(queue: TaskQueue, clock: VirtualClock) -> None:
-    """With a delay it is pending again, due then, until its attempts are used up: k attempts, k - 1 waits, the last error. (B16)"""
+    """With a delay it is pending again, due then, until its attempts are used up: k attempts, k - 1 waits, the last error."""
     task_id = queue.submit("deploy", max_attempts=3)
     waits = 0
     for attempt in (1, 2, 3):
@@ -199,7 +199,7 @@ def test_fail_until_dead(queue: TaskQueue, clock: VirtualClock) -> None:
 
 @pytest.mark.parametrize("delay", [0.0, -5.0, 1e300, float("inf"), float("nan"), 2.0**46])
 def test_any_delay(queue: TaskQueue, clock: VirtualClock, delay: float) -> None:
-    """Whatever a policy computes, the date stays one that can be stored. (B15)"""
+    """Whatever a policy computes, the date stays one that can be stored."""
     queue.submit("deploy")
     task = queue.fail(taken(queue), "x", retry_in=delay)
     assert task.available_at is not None
@@ -207,7 +207,7 @@ def test_any_delay(queue: TaskQueue, clock: VirtualClock, delay: float) -> None:
 
 
 def test_delay_of_any_attempt(queue: TaskQueue, clock: VirtualClock) -> None:
-    """The delays of a policy after 0 to 10,000 and after a billion failures are finite, capped and non-decreasing, and can be stored. (B15)"""
+    """The delays of a policy after 0 to 10,000 and after a billion failures are finite, capped and non-decreasing, and can be stored."""
     policy = RetryPolicy(base=1.0, cap=60.0)
     delays = [policy.delay(n) for n in [*range(10_000), 10**9]]
     assert delays == sorted(delays)
@@ -218,7 +218,7 @@ def test_delay_of_any_attempt(queue: TaskQueue, clock: VirtualClock) -> None:
 
 
 def test_an_outage_does_not_come_back_at_once(queue: TaskQueue, clock: VirtualClock) -> None:
-    """200 tasks that fail in one instant return spread out, never before the floor, the same way for the same seed. (B18)"""
+    """200 tasks that fail in one instant return spread out, never before the floor, the same way for the same seed."""
 
     def schedule() -> list[float]:
         policy = RetryPolicy(base=32.0, cap=60.0, rng=random.Random(7))

@@ -135,6 +135,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(worker=WORKERS)
     def claim(self, worker: str) -> None:
+        self.answer()
         if not self.claimed(worker, self.queue.claim(worker)):
             self.bury()  # who finds nothing buries the dead
 
@@ -197,26 +198,21 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(somebody_works)
     @rule(number=st.integers(0, 9))
     def release(self, number: int) -> None:
-        row, _ = self.fenced(number, self.queue.release)
+        """Release it, or park it for a person."""
+        asks = number % 2 == 0
+        row, _ = self.fenced(number, lambda lease: self.queue.park(lease, "?") if asks else self.queue.release(lease))
         if row is not None:
-            row.state, row.due, row.counted = "pending", self.at, row.counted - 1
+            self.seen["parked"] += asks
+            row.state, row.counted = "waiting" if asks else "pending", row.counted - 1
+            row.due = row.due if asks else self.at
 
-    @precondition(somebody_works)
-    @rule(number=st.integers(0, 9))
-    def park(self, number: int) -> None:
-        row, _ = self.fenced(number, lambda lease: self.queue.park(lease, "?"))
-        if row is not None:
-            self.seen["parked"] += 1
-            row.state, row.counted = "waiting", row.counted - 1
-
-    @rule(number=st.integers(0, 9))
-    def answer(self, number: int) -> None:
-        waiting = [row for row in self.rows.values() if row.state == "waiting"]
-        if waiting:
-            self.seen["answered"] += 1
-            row = waiting[number % len(waiting)]
-            self.queue.answer(row.id, "!")
-            row.state, row.due = "pending", self.at
+    def answer(self) -> None:
+        """People answer what was asked, which makes it claimable."""
+        for row in self.rows.values():
+            if row.state == "waiting":
+                self.seen["answered"] += 1
+                self.queue.answer(row.id, "!")
+                row.state, row.due = "pending", self.at
 
     @precondition(seldom)
     @rule(number=st.integers(0, 9))

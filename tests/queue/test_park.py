@@ -84,7 +84,7 @@ def test_store_may_unpark(queue: TaskQueue) -> None:
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
 def test_unstorable(queue: TaskQueue, text: str) -> None:
-    """A question or an answer that no store can hold changes nothing. (B25)"""
+    """A question or an answer that no store can hold changes nothing."""
     task_id = queue.submit("deploy")
     lease = taken(queue)
     with pytest.raises(UnstorableValue):
@@ -155,7 +155,7 @@ def test_answer_against_cancel(database: str) -> None:
 
 
 def test_zombie_parks_nothing(queue: TaskQueue, clock: VirtualClock) -> None:
-    """Who lost its lease cannot park the task of its successor, and leaves no question behind. (B03)"""
+    """Who lost its lease cannot park the task of its successor, and leaves no question behind."""
     task_id = queue.submit("deploy")
     zombie = taken(queue)
     clock.sleep(61)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
     [("sqlite", 200, 0), ("sqlite", 40, 15), pytest.param("postgres", 200, 40, marks=pytest.mark.postgres)],
 )
 def test_four_processes(request: pytest.FixtureRequest, tmp_path: Path, database: str, count: int, die_at: int) -> None:
-    """4 processes x 200 submit + claim + complete, without and with kills: no error, nothing lost, each effect once. (B08, B10)"""
+    """4 processes x 200 submit + claim + complete, without and with kills: no error, nothing lost, each effect once."""
     ledger, engine = tmp_path / "ledger.jsonl", request.getfixturevalue(database)
     killed = soak(engine, ledger, count, die_at)
     assert ({}, bool(die_at)) == (difference(engine, ledger, count), killed >= 4)
@@ -81,7 +81,7 @@ def test_sigterm(engine: Engine, tmp_path: Path, kind: str, state: str) -> None:
 
 
 def test_sigkill(engine: Engine, tmp_path: Path) -> None:
-    """After SIGKILL the task of a process is taken by another one when the lease is over. (B09)"""
+    """After SIGKILL the task of a process is taken by another one when the lease is over."""
     queue = TaskQueue(engine, lease_seconds=1.0)
     task_id = queue.submit("deaf")
     with labkit_worker(engine, tmp_path, "--lease", "1") as process:

@@ -86,7 +86,7 @@ def test_zero_is_always_full(engine: Engine) -> None:
 
 
 def test_known_key_when_full(engine: Engine) -> None:
-    """An accepted key gives its id whatever the state of its task, also when the queue is full. (B11)"""
+    """An accepted key gives its id whatever the state of its task, also when the queue is full."""
     queue = TaskQueue(engine, max_pending=1)
     task_id = queue.submit("deploy", idempotency_key="k")
     assert task_id == queue.submit("deploy", idempotency_key="k")
@@ -106,7 +106,7 @@ def test_known_key_of_a_cancelled_task(queue: TaskQueue) -> None:
 
 
 def test_barrier_at_the_limit(engine: Engine) -> None:
-    """Ten submitters that start together on room for three: three accepted, seven QueueFull, three rows. (B11)"""
+    """Ten submitters that start together on room for three: three accepted, seven QueueFull, three rows."""
     queue = TaskQueue(engine, max_pending=3)
     found = together(10, lambda n: queue.submit(f"task {n}"))
     assert (3, 7, 3) == (
@@ -116,14 +116,14 @@ def test_barrier_at_the_limit(engine: Engine) -> None:
 
 @pytest.mark.parametrize("max_pending", [None, 100])
 def test_one_key_twenty_threads(engine: Engine, max_pending: int | None) -> None:
-    """Twenty threads with one key: one row, twenty equal ids, no exception. (B13)"""
+    """Twenty threads with one key: one row, twenty equal ids, no exception."""
     queue = TaskQueue(engine, max_pending=max_pending)
     found = together(20, lambda n: queue.submit("deploy", idempotency_key="k"))
     assert ({queue.submit("deploy", idempotency_key="k")}, 1) == (set(found), rows(engine))
 
 
 def test_winner_rolls_back(postgres: Engine) -> None:
-    """The first to insert a key rolls back while others wait for it: another one becomes the winner. (B13)"""
+    """The first to insert a key rolls back while others wait for it: another one becomes the winner."""
     queue = TaskQueue(postgres, max_pending=None)
     found: list[Any] = []
     with postgres.connect() as winner:
@@ -140,7 +140,7 @@ def test_winner_rolls_back(postgres: Engine) -> None:
 
 
 def test_key_of_a_failed_task(queue: TaskQueue, clock: VirtualClock) -> None:
-    """The key of a failed task queues a new run of the same task: same id, all attempts, the old error in its history. (B14)"""
+    """The key of a failed task queues a new run of the same task: same id, all attempts, the old error in its history."""
     task_id = queue.submit("deploy", idempotency_key="k", max_attempts=2)
     queue.fail(taken(queue), "one", retry_in=0)
     queue.fail(taken(queue), "two", retry_in=0)
@@ -156,7 +156,7 @@ def test_key_of_a_failed_task(queue: TaskQueue, clock: VirtualClock) -> None:
 
 
 def test_key_of_a_failed_task_by_many(engine: Engine) -> None:
-    """Twenty threads that submit the key of a failed task start one new run. (B13, B14)"""
+    """Twenty threads that submit the key of a failed task start one new run."""
     queue = TaskQueue(engine)
     task_id = queue.submit("deploy", idempotency_key="k")
     failed = queue.fail(taken(queue), "no")
@@ -188,7 +188,7 @@ def test_key_of_a_failed_task_when_full(engine: Engine) -> None:
     ],
 )
 def test_unstorable(queue: TaskQueue, path: str, values: dict[str, Any]) -> None:
-    """What a store cannot hold is refused with its path, and nothing is stored. (B25)"""
+    """What a store cannot hold is refused with its path, and nothing is stored."""
     with pytest.raises(UnstorableValue) as caught:
         queue.submit(**values)
     assert (path, 0) == (caught.value.path, rows(queue.engine))
@@ -220,7 +220,7 @@ def test_every_order_at_the_limit(database: str) -> None:
 
 
 def test_crash_anywhere_in_submit() -> None:
-    """A crash at any crossing and a second try under the same key leave one whole task. (B13)"""
+    """A crash at any crossing and a second try under the same key leave one whole task."""
 
     def body(process: Process) -> str:
         queue = TaskQueue(process.engine, now=process.clock.now, new_id=counted_ids(process.name))

@@ -177,6 +177,8 @@ BAD_FIELDS: list[tuple[str, Any]] = [
     ("lease_expires_at", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))),
     ("state", "done"),
     ("state", None),
+    *((name, value) for name in ("id", "idempotency_key") for value in ("x" * 1001, "\U0001f680" * 251, "x" * 20_000)),
+    ("version", 2**63 - 1),
 ]
 
 
@@ -189,6 +191,19 @@ def test_unstorable_values(store: StateStore, name: str, value: Any) -> None:
     assert name == caught.value.path
     assert name in str(caught.value)
     assert before == store.get("t1")
+
+
+def test_the_longest_key_and_the_last_version(store: StateStore) -> None:
+    """An id and a key of 1,000 bytes are stored, and a version that can still be counted on; a longer id is unknown."""
+    longest = "".join(chr(0x10000 + 7919 * number % 0x9000) for number in range(250))
+    saved = store.save(Task(longest, "x", idempotency_key=longest, version=2**63 - 2))
+    assert saved == store.get(longest)
+    assert [saved] == store.list_by_state(TaskState.PENDING)
+    assert 2**63 - 1 == saved.version
+    assert store.get(longest * 20) is None
+    with pytest.raises(UnstorableValue) as caught:
+        store.save(replace(saved, state=TaskState.RUNNING))
+    assert "version" == caught.value.path
 
 
 @pytest.mark.parametrize("value", ["a\x00b", "\ud800", 7, None])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from labkit.clock import Clock, VirtualClock
-from labkit.errors import StaleTask, StoreBusy, StoreCorrupt
+from labkit.errors import StaleTask, StoreBusy, StoreCorrupt, StoreFull
 from labkit.files import DiskFiles
 from labkit.store import JsonFileStore
 from labkit.task import Task, TaskState
@@ -101,6 +104,90 @@ def test_edited_file(tmp_path: Path, clock: VirtualClock, damage: Callable[[str]
     with pytest.raises(StoreCorrupt):
         store.get("t1")
     assert [path.read_bytes()] == [kept.read_bytes() for kept in tmp_path.glob("*.corrupt-*")]
+
+
+def _edited(rows: list[dict[str, Any]]) -> str:
+    body = json.dumps(rows, ensure_ascii=False)
+    return f'{{"sha256": "{hashlib.sha256(body.encode()).hexdigest()}", "tasks": {body}}}'
+
+
+@pytest.mark.parametrize(
+    ("edit", "wrong"),
+    [
+        (lambda row: [row | {"version": None}], "version must be an int"),
+        (lambda row: [row | {"version": "1"}], "version must be an int"),
+        (lambda row: [row | {"id": 5}], "id must be text"),
+        (lambda row: [row | {"user_input": None}], "user_input must be text"),
+        (lambda row: [row | {"created_at": None}], "task t1 lacks a time"),
+        (lambda row: [{name: row[name] for name in row if name != "updated_at"}], "task t1 lacks a time"),
+        (lambda row: [row | {"created_at": 5}], "int"),
+        (lambda row: [row, row | {"idempotency_key": None}], "two tasks have one id: 't1'"),
+        (lambda row: [row, row | {"id": "t2"}], "two tasks have one idempotency_key: 'k'"),
+        (lambda row: [row, 5], "int"),
+        (lambda row: row, "str"),
+    ],
+)  # fmt: skip
+def test_edited_file_with_a_right_checksum(
+    tmp_path: Path, clock: VirtualClock, edit: Callable[[dict[str, Any]], Any], wrong: str
+) -> None:
+    """What no save can have written is corrupt for every call, whatever its checksum, and the error says what is wrong."""
+    path = tmp_path / "tasks.json"
+    store = JsonFileStore(path, clock)
+    saved = store.save(Task("t1", "deploy", idempotency_key="k"))
+    row = json.loads(path.read_text())["tasks"][0]
+    path.write_text(_edited([row]))
+    assert saved == store.get("t1")
+    path.write_text(_edited(edit(row)))
+    for use in (lambda: store.get("t1"), lambda: store.list_by_state(TaskState.PENDING), lambda: store.save(saved)):
+        with pytest.raises(StoreCorrupt) as caught:
+            use()
+        assert wrong in str(caught.value)
+        assert path.read_bytes() == Path(caught.value.kept_at).read_bytes()
+
+
+class FullFiles(DiskFiles):
+    """A disk that gives out in one kind of call; a write gets half its bytes down."""
+
+    def __init__(self, call: str, code: int = errno.ENOSPC) -> None:
+        self.call, self.code = call, code
+
+    def _give_out(self, call: str) -> None:
+        if call == self.call:
+            raise OSError(self.code, os.strerror(self.code))
+
+    def write(self, path: Path, data: bytes) -> None:
+        super().write(path, data[: len(data) // 2])
+        self._give_out("write")
+        super().write(path, data)
+
+    def fsync(self, path: Path) -> None:
+        self._give_out("fsync")
+
+    def replace(self, src: Path, dst: Path) -> None:
+        self._give_out("replace")
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize(("code", "told"), [(errno.ENOSPC, StoreFull), (errno.EFBIG, StoreFull), (errno.EIO, OSError)])
+def test_save_on_a_full_disk(tmp_path: Path, clock: VirtualClock, call: str, code: int, told: type[Exception]) -> None:
+    """A save without room is StoreFull, another failure of the disk is told as it is; the file is whole, no part stays."""
+    path = tmp_path / "tasks.json"
+    saved = JsonFileStore(path, clock).save(Task("t1", "x"))
+    whole = path.read_bytes()
+    with pytest.raises(told):
+        JsonFileStore(path, clock, FullFiles(call, code)).save(replace(saved, state=TaskState.RUNNING))
+    assert whole == path.read_bytes()
+    assert ["tasks.json", "tasks.json.lock"] == sorted(file.name for file in tmp_path.iterdir())
+
+
+def test_damaged_on_a_full_disk(tmp_path: Path, clock: VirtualClock) -> None:
+    """A damaged file that cannot be copied aside is StoreCorrupt too; it says so, and leaves no half of a copy."""
+    path = tmp_path / "tasks.json"
+    path.write_bytes(b"torn")
+    with pytest.raises(StoreCorrupt, match=r"no copy could be kept: .*No space left") as caught:
+        JsonFileStore(path, clock, FullFiles("write")).get("t1")
+    assert "" == caught.value.kept_at
+    assert [b"torn"] == [file.read_bytes() for file in tmp_path.iterdir()]
 
 
 def test_bytes_that_are_no_text(tmp_path: Path, clock: VirtualClock) -> None:

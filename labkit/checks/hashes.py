@@ -1,0 +1,27 @@
+"""`hash` in an answer is another one in each process, as Python's own is for texts: a key made with it is forgotten by a restart.
+
+The processes of a check may share one interpreter, and so one seed for hashes. Without this such a key would look steady here and nowhere else.
+
+Not handled here: the order of a set, and `__hash__` called by name; they stay those of the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ODD = 0x1E3779B97F4A7C15  # any large odd number: times the number of the process it spreads over all bits
+MOST = (1 << 61) - 1
+
+
+def hash_in(process: int) -> Callable[[object], int]:
+    """Python's `hash` as the process with this number sees it; number 0 sees the interpreter's own."""
+
+    def salted(value: object, /) -> int:
+        return hash(value) ^ (process * ODD & MOST) if _of_text(value) else hash(value)
+
+    return salted
+
+
+def _of_text(value: object) -> bool:
+    """Whether Python seeds the hash of this value: that of a text, or of what holds one."""
+    return isinstance(value, (str, bytes)) or (isinstance(value, (tuple, frozenset)) and any(map(_of_text, value)))

@@ -1,0 +1,56 @@
+"""Errors of an answer's own: which one a run ended with, and at which line of the answer.
+
+A misspelt name or a call with the wrong arguments breaks whatever the run was for, and says nothing about it. It is told once, as what it is.
+
+Not handled here: errors that the workload raises, and those of the exercise (a `ValueError` may be what was asked for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from labkit.checks.exercise import Finding, Seen
+
+SLIPS = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})  # no workload raises any of these
+OWN_ERROR = "raises an error of its own"
+
+Place = Callable[[int], str]
+
+
+def slip(seen: Seen, place: Place | None) -> Finding | None:
+    """What a run says in which the answer's own code failed, or None."""
+    for error in _errors(_told(seen)):
+        if error["type"] in SLIPS and error.get("line"):
+            where = f" ({place(error['line'])})" if place else ""
+            return Finding(f"your code raised {error['type']}: {_first_line(error)}{where}", OWN_ERROR)
+    return None
+
+
+def with_place(message: str, seen: Seen, place: Place) -> str:
+    """The message, with the line of the answer behind an error that it tells of."""
+    errors = [error for error in _errors(_told(seen)) if error.get("line")]
+    for short in (False, True):
+        for error in errors:
+            said = f"raised {error['type']}" + ("" if short else f": {error['message']}")
+            if said in message:
+                return message.replace(said, f"{said.splitlines()[0]} ({place(error['line'])})", 1)
+    return message
+
+
+def _told(seen: Seen) -> list[Any]:
+    return [data for outcome in seen.end.outcomes for data in (outcome.error, outcome.value)]
+
+
+def _first_line(error: dict[str, Any]) -> str:
+    return (str(error["message"]).splitlines() or [""])[0]
+
+
+def _errors(data: Any) -> Iterator[dict[str, Any]]:
+    """The errors in plain data, each before what led to it."""
+    if isinstance(data, dict) and {"type", "bases", "message", "cause"} <= data.keys():
+        yield data
+        yield from _errors(data["cause"])
+    elif isinstance(data, (dict, list, tuple)):
+        for inside in data.values() if isinstance(data, dict) else data:
+            yield from _errors(inside)

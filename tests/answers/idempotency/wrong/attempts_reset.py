@@ -1,0 +1,20 @@
+# wrong: the task starts at attempt 0 again
+# diagnosed: the attempts start anew
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    task = store.save(replace(task, state=TaskState.RUNNING, attempt=0, worker_id=None))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

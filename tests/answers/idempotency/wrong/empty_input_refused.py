@@ -1,0 +1,22 @@
+# wrong: an empty input is taken for no input
+# diagnosed: refuses an input that is falsy
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if not task.user_input:
+        raise ValueError("there is nothing to do")
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

@@ -1,0 +1,22 @@
+# wrong: a StaleTask out of the work is taken for a race that another caller won
+# diagnosed: taken for one of the store
+from dataclasses import replace
+
+from labkit import StaleTask, TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except StaleTask:
+        return store.get(task_id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

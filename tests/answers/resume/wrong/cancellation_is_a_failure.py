@@ -1,0 +1,23 @@
+# wrong: a cancelled coroutine inside the work is booked as a failure
+# diagnosed: a cancellation is stored as the end of the task
+import asyncio
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def resume_task(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if task.state == TaskState.FAILED:
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except (Exception, asyncio.CancelledError) as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

@@ -1,0 +1,24 @@
+# wrong: after three attempts a task is left where it is
+# diagnosed: left alone
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def resume_task(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    if task.attempt >= 3:
+        return task
+    if task.state == TaskState.FAILED:
+        task = store.save(replace(task, state=TaskState.PENDING, error=None))
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

@@ -1,0 +1,19 @@
+# wrong: sleeps with the machine's clock, not with the one that is given
+# diagnosed: does not wait on the clock that it was given
+from time import sleep
+
+from labkit import RetriesExhausted, TerminalError
+
+
+def execute_with_retry(fn, max_attempts, clock):
+    if max_attempts < 1:
+        raise ValueError(max_attempts)
+    for attempt in range(max_attempts):
+        try:
+            return fn()
+        except TerminalError:
+            raise
+        except Exception as error:
+            if attempt == max_attempts - 1:
+                raise RetriesExhausted(attempts=max_attempts) from error
+            sleep(2**attempt)

@@ -1,0 +1,45 @@
+"""What an answer may import: each name that is allowed can be had, or is said to come later."""
+
+from importlib import import_module
+
+import pytest
+
+from labkit.checks.imports import HOMES, LATER, NAMES
+from labkit.checks.judge import UNUSABLE
+from labkit.checks.run import run_check
+
+GOOD = "def effect_key(task_id, step):\n    return f'{task_id}:{step}'\n"
+
+
+def there():
+    """The names that a module of labkit which answers may use really has."""
+    return {name for home in HOMES for name in NAMES if hasattr(import_module(home), name)}
+
+
+def test_each_allowed_name_is_there_or_comes_later():
+    """An answer never meets an allowed name that cannot be imported; what has come is no longer said to come later."""
+    assert NAMES - LATER == there()
+    assert LATER < NAMES
+
+
+@pytest.mark.parametrize("line", ["from labkit import SagaStep", "import labkit\nlabkit.SagaStep"])
+def test_name_that_comes_later(line):
+    """Whoever imports one is told so, and is not blamed."""
+    source = f"{line}\n{GOOD}"
+    report = run_check("warmup", source)
+    assert (UNUSABLE, []) == (report.verdict, report.properties)
+    assert "the answer imports SagaStep, which is not part of this labkit yet" == report.message
+
+
+@pytest.mark.parametrize(
+    ("line", "diagnosis"),
+    [
+        ("import numpy", "imports a module that answers may not use"),
+        ("import no_such_module", "imports a module that answers may not use"),
+        ("__import__('num' + 'py')", "imports a module that answers may not use"),
+        ("from labkit.execution import resume_task", "imports the solution instead of writing it"),
+    ],
+)
+def test_refusal_is_named(line, diagnosis):
+    """A foreign module is not taken for the solution."""
+    assert diagnosis == run_check("warmup", f"{line}\n{GOOD}").first_broken.diagnosis

@@ -1,0 +1,25 @@
+"""A report in words: a verdict as one says it, nothing said twice, nothing left out unsaid."""
+
+from labkit.checks import words
+from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged
+
+
+def test_verdicts_are_words():
+    """`not_attempted` is for machines."""
+    assert "retry: not attempted - f is still the stub" == words.headline(
+        CheckReport("retry", NOT_ATTEMPTED, message="f is still the stub")
+    )
+    assert words.headline(CheckReport("retry", NOT_EXERCISED)).startswith("retry: not exercised - ")
+
+
+def test_printed_lines_that_are_cut_are_counted():
+    """Of what the answer printed the first lines are shown, and how many there are besides."""
+    lines = [str(number) for number in range(words.MOST_PRINTED + 1)]
+    assert lines[:-1] == words.printed(CheckReport("x", BROKEN, output="\n".join(lines[:-1])))
+    assert [*lines[:-1], "... (and 1 more line)"] == words.printed(CheckReport("x", BROKEN, output="\n".join(lines)))
+
+
+def test_likely_cause_says_something_new():
+    """A diagnosis that the message has said already is no likely cause."""
+    assert "likely cause" not in words.of_property(Judged("ends", BROKEN, "it never ends", "", "never ends"))
+    assert "likely cause: no fence" in words.of_property(Judged("fences", BROKEN, "it wrote", "", "no fence"))
