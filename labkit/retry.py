@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from labkit.clock import Clock
 from labkit.deadline import Deadline
@@ -37,7 +37,7 @@ def is_transient(error: Exception) -> bool:
 def doubled(attempt: int, base: float, cap: float | None) -> float:
     """`base * 2**attempt` seconds, `attempt` from 0, at most `cap`: finite for any attempt."""
     if not (attempt >= 0 and base >= 0 and (cap is None or cap >= 0)):  # subtle: so that nan is refused too
-        raise ValueError(f"attempt, base and cap must not be negative: {attempt}, {base}, {cap}")
+        raise ValueError(f"attempt, base and cap must be numbers from 0: {attempt}, {base}, {cap}")
     longest = LONGEST_WAIT if cap is None else min(cap, LONGEST_WAIT)
     return min(longest, float(base) * 2.0 ** min(attempt, _LARGEST_EXPONENT))
 
@@ -53,7 +53,7 @@ def backoff_delay(
     return seconds_asked(retry_after) + rng.uniform(0.0, doubled(attempt, base, cap))
 
 
-def seconds_asked(retry_after: object, now: datetime | None = None) -> float:
+def seconds_asked(retry_after: Any, now: datetime | None = None) -> float:
     """What the other side asked for, in seconds from 0: a number, a number as text, a timedelta; nonsense is 0.
 
     An instant, also as the date of HTTP, counts from `now` (aware); without `now` it is 0 too.
@@ -61,7 +61,7 @@ def seconds_asked(retry_after: object, now: datetime | None = None) -> float:
     try:
         if now is not None and (at := _instant(retry_after)) is not None:
             retry_after = at - now
-        seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else float(retry_after)  # type: ignore[arg-type]
+        seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else float(retry_after)
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return min(LONGEST_WAIT, max(0.0, seconds)) if math.isfinite(seconds) else 0.0

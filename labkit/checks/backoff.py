@@ -158,7 +158,7 @@ EXERCISE = Exercise(
             "drawn from rng",
             "the same seed gives the same waits, another seed gives others",
             rules.same_seed,
-            ("seeds", "seeds_above_a_floor"),
+            ("seeds",),
         ),
         Property(
             "a crowd spreads out", "200 tasks that failed together do not come back together", rules.spread, ("crowd",)
@@ -168,6 +168,12 @@ EXERCISE = Exercise(
             "nobody comes back sooner, whatever the cap, and the jitter stays",
             rules.keeps_floor,
             ("floors", "floors_under_windows"),
+        ),
+        Property(
+            "drawn from rng above a floor",
+            "the same seed and floor give the same waits, another seed gives others",
+            rules.same_seed,
+            ("seeds_above_a_floor",),
         ),
         Property(
             "refuses a negative attempt",

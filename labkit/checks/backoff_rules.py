@@ -16,6 +16,7 @@ from typing import Any
 from labkit.checks.exercise import Finding, Seen
 
 FARTHEST = 2.7  # even draws, n of them, are farther from even than this / sqrt(n) once in a million times
+FEW = "the same few waits again and again: rounded, or rng seeded anew"
 ON_TOP = "the jitter comes on top of the whole wait"
 SLACK = 1 + 1e-9  # rounding of floats
 
@@ -68,8 +69,10 @@ def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Fi
         why = "a wait below zero"
     elif high == 0:
         why = "never waits"
-    elif top <= low * SLACK and low < high:
+    elif top <= low * SLACK and low < high < 10 * top:
         why = ON_TOP
+    elif 1 < len(set(waits)) < len(waits) / 20:
+        why = FEW
     elif high > cap * SLACK:
         why = "the cap is ignored"
     elif high > top * SLACK:
@@ -88,8 +91,6 @@ def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Fi
 
 def _which_part(waits: Sequence[float], low: float, high: float) -> str:
     """Which part of the window the draws leave out; `low` and `high` as parts of the window."""
-    if len(set(waits)) < len(waits) / 20:
-        return "the wait is rounded: only a few different ones are left"
     if low > 0.33:
         return "equal jitter: only a part of the wait is drawn"
     if low > 0.05:

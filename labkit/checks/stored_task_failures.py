@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from labkit.checks.common import SWALLOWS
+from labkit.checks.common import SWALLOWS, same_task
 from labkit.checks.exercise import Finding, Seen
 from labkit.errors import InvalidTransition, LabkitError, StaleTask, TaskNotFound
 from labkit.faults.fault import Crash
-from labkit.faults.outcome import describe_error
+from labkit.faults.outcome import describe_error, plain
 from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
@@ -53,21 +53,22 @@ def _try(function: Any, process: Process, error: BaseException, meanwhile: str =
             store.save(replace(store.get(task.id) or task, **MEANWHILE[meanwhile]))
         raise error
 
-    said = {"kind": kind, "text": str(error.args[0]) if error.args else "", "meanwhile": meanwhile}
+    said: dict[str, Any] = {"kind": kind, "text": str(error.args[0]) if error.args else "", "meanwhile": meanwhile}
     said |= _how(lambda: function(store, task.id, work), error) | {"asked": len(asked)}
     stored = store.get(task.id) or task
+    said["handed_back"] = "returned" in said and same_task(said.pop("returned"), plain(stored)) is None
     return said | {"state": str(stored.state), "error": stored.error, "worker_id": stored.worker_id}
 
 
 def _how(call: Callable[[], Any], error: BaseException) -> dict[str, Any]:
     try:
-        call()
+        returned = call()
     except Crash:
         raise
     except BaseException as came:  # whatever came out of this one, the next is tried
         told = None if came is error else describe_error(came, 0)
         return {"came": type(came).__name__, "same": came is error, "library": isinstance(came, LabkitError), "told": told}
-    return {"came": "", "same": False, "library": False}
+    return {"came": "", "same": False, "library": False, "returned": plain(returned)}
 
 
 def _all(seen: Seen, kinds: set[str], meanwhile: bool) -> list[dict[str, Any]]:
@@ -91,9 +92,10 @@ def any_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             elif not one["text"] and not one["same"]:
                 why = "takes for granted that an error has arguments"
             return Finding(f"the work raised {kind}, and the task is {one['state']}", why)
-        if not one["came"]:
+        # subtle: a StaleTask may look like a lost race, whose loser may hand the stored task back
+        if not one["came"] and not (kind == "StaleTask" and one["handed_back"]):
             return Finding(f"the work raised {kind}, and the call returned", "the error of the work is swallowed")
-        if not one["same"]:
+        if one["came"] and not one["same"]:
             other = f"{'another' if one['came'] == kind else 'a'} {one['came']}"
             return Finding(
                 f"the work raised {kind}, and {other} came out", "another error comes out than the one that the work raised"
@@ -121,14 +123,14 @@ def any_exit(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 
 def beaten_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """The work fails, and somebody else was faster: theirs stays, and the caller hears of an error all the same."""
+    """The work fails, and somebody else was faster: theirs stays, and the caller gets an error or what is stored."""
     for one in _all(seen, {"ValueError"}, True):
         there = f"the work failed after its task was {one['meanwhile']} by somebody else"
         wanted = MEANWHILE[one["meanwhile"]]
         if one["state"] != wanted["state"] or one["worker_id"] != wanted.get("worker_id", one["worker_id"]):
             return Finding(f"{there}, and the task is {one['state']}", "a failure is written over somebody else's change")
-        if not one["came"]:
-            return Finding(f"{there}, and the call returned", "the error of the work is swallowed")
-        if not one["same"] and not one["library"]:
+        if not one["came"] and not one["handed_back"]:
+            return Finding(f"{there}, and the call returned another task", "the error of the work is swallowed")
+        if one["came"] and not one["same"] and not one["library"]:
             return Finding(f"{there}, and {one['came']} came out", "another error comes out than the one that the work raised")
     return None

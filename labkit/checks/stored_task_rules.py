@@ -100,14 +100,14 @@ def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
                 f"another task that was {state} was written, and is {other['state']}",
                 "writes to a task that it was not asked for",
             )
-    if stored["attempt"] < wanted.get("attempt", 0):
-        return Finding(
-            f"the task was at attempt {wanted['attempt']} and is at {stored['attempt']}", "the attempts start anew"
-        )
     if lost:
         return Finding(
             f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}",
             "a new task for a changed one: its other fields are lost",
+        )
+    if stored["attempt"] < wanted.get("attempt", 0):
+        return Finding(
+            f"the task was at attempt {wanted['attempt']} and is at {stored['attempt']}", "the attempts start anew"
         )
     if stored["state"] == "completed" and stored["error"] not in (None, facts["fields"].get("error")):
         return Finding(f"the completed task says {stored['error']!r}", "an error that nobody raised")

@@ -56,7 +56,9 @@ def interleave(scenario: Scenario, database: str = "sqlite", *, preemptions: int
     with open_world(database) as world:
         runner = Runner(scenario, world)
         broken, reached, _ = judge(scenario, interleave_runs(runner, preemptions=preemptions, orders=orders))
-        return _report(scenario, runner, broken, reached and orders.contested > 0, str(orders))
+        hit = len({one.token for one in broken})
+        covered = f"{hit} of {orders}" if hit else str(orders)
+        return _report(scenario, runner, broken, reached and orders.contested > 0, covered)
 
 
 def search(

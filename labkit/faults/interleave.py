@@ -33,7 +33,7 @@ class Orders:
     runs: int = 0
     preemptions: int = 0
     closed: bool = True
-    contested: int = 0  # runs in which an actor was interrupted and went on later
+    contested: int = 0  # runs in which an actor was interrupted and went on later, or that stand for such a run
     alike: bool = False
 
     def __str__(self) -> str:
@@ -52,6 +52,7 @@ class _Guide:
     others: list[tuple[int, ...]] = field(default_factory=list)
     willing: list[bool] = field(default_factory=list)  # the current actor could have gone on
     in_a_row: int = 0
+    spared: bool = False  # an interruption was left out, since this order equals it
 
     def __call__(self, ready: Sequence[Actor], current: Actor | None) -> Actor:
         offered = self._offered(ready, current)
@@ -63,7 +64,9 @@ class _Guide:
         self.in_a_row = self.in_a_row + 1 if self.taken and self.taken[-1] == wanted else 1
         self.taken.append(wanted)
         idle = keep and current is not None and _is_idle(current)
-        self.others.append(() if idle else tuple(n for n in numbers if n != wanted))
+        others = tuple(n for n in numbers if n != wanted)
+        self.spared = self.spared or bool(idle and others)
+        self.others.append(() if idle else others)
         self.willing.append(keep)
         return offered[numbers.index(wanted)]
 
@@ -107,7 +110,7 @@ def interleave_runs(
         run = runner.once(runner.start, 1, runner.scenario.bodies, choose=guide)
         done.runs += 1
         schedule = Schedule(order=_as_order(guide.taken))
-        done.contested += len(schedule.order) > len(set(guide.taken))
+        done.contested += guide.spared or len(schedule.order) > len(set(guide.taken))
         yield runner.end(schedule, [run]), str(schedule)
         for step in range(len(guide.taken) - 1, len(guide.prefix) - 1, -1):
             for other in guide.others[step]:

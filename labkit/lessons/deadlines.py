@@ -209,6 +209,9 @@ def restarted(*ways: Body, most: int = 3) -> Table:
     return table(["restarts", *(way.__name__ for way in ways)], rows, caption="The run ends after")
 
 
+SET = "a cell is one change of the wall clock: ten minutes back, then forward, after each question"
+
+
 def stepped(way: Body) -> list[tuple[str, str, str]]:
     """(token, verdict, why), as `faults.strip` draws them: the wall clock set back and forward after each question."""
     asked = sum(line.boundary == "http" and line.side == "after" for line in run_once(run(way)).lines)

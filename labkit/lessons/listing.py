@@ -24,7 +24,7 @@ STYLE = (
     ".lk-listing q{quotes:none;color:var(--jp-mirror-editor-string-color,inherit)}"
     ".lk-listing i{color:var(--jp-mirror-editor-comment-color,inherit)}"
 )
-NAMES = {tokenize.STRING: "q", tokenize.COMMENT: "i", tokenize.NAME: "b"}
+NAMES = {tokenize.STRING: "q", tokenize.COMMENT: "i"}
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,24 @@ class Listing:
 
 
 def _coloured(source: str) -> Iterator[str]:
-    """The source as markup, keywords, texts and comments in elements of their own."""
-    lines, row, column = source.splitlines(keepends=True), 1, 0
+    """The source as markup, keywords, texts and comments in elements of their own; f-strings stay plain."""
+    lines, row, column, inside = source.splitlines(keepends=True), 1, 0, 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         yield escape(_between(lines, (row, column), token.start))
-        name = NAMES.get(token.type, "")
-        plain = not name or (name == "b" and not keyword.iskeyword(token.string))
+        kind = tokenize.tok_name[token.type]
+        # subtle: newer Pythons cut an f-string into tokens, older ones do not, and a lesson looks the same on all
+        inside += (kind == "FSTRING_START") - (kind == "FSTRING_END")
+        name = "" if inside else _element_of(token)
         shown = escape(_between(lines, token.start, token.end))
-        yield shown if plain else f"<{name}>{shown}</{name}>"
+        yield f"<{name}>{shown}</{name}>" if name else shown
         row, column = token.end
+
+
+def _element_of(token: tokenize.TokenInfo) -> str:
+    if token.type == tokenize.NAME:
+        return "b" if keyword.iskeyword(token.string) else ""
+    is_f = token.type == tokenize.STRING and "f" in token.string[:2].lower()
+    return "" if is_f else NAMES.get(token.type, "")
 
 
 def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:

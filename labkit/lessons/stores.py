@@ -118,7 +118,7 @@ def torn_write(shelf: Shelf) -> Mark:
     if not traces:
         return unknown("no file of ours")
     broken = sum(trace.broken is not None for trace in traces)
-    return bad(f"{broken} of {len(traces)} lost") if broken else good(f"{len(traces)} of {len(traces)} whole")
+    return bad(f"lost in {broken} of {len(traces)} runs") if broken else good(f"whole in all {len(traces)} runs")
 
 
 def running_task(shelf: Shelf) -> Body:

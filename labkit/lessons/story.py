@@ -67,7 +67,7 @@ class Places:
 
     def _table(self) -> Table:
         if self.why:
-            return table(("undisturbed", "it does not even run"), [("no crash", bad(self.why))])
+            return table(("without a crash", "nothing to try"), [("no place", bad(self.why))])
         return table(("it died", "containers", "the run ended after"), [_row(*run) for run in self.runs])
 
     def __len__(self) -> int:

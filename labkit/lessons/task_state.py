@@ -118,30 +118,35 @@ def task_is_there(process: Process) -> None:
     process.store.save(Task(TASK, f"deploy {APP}"))
 
 
-def clicked_twice(way: Body, name: str = "clicked_twice") -> Scenario:
+def _named(trouble: str, way: Body) -> str:
+    """The name of a scenario, so that a token says which way met which trouble."""
+    return f"{trouble}.{way.__name__}"
+
+
+def clicked_twice(way: Body, name: str = "") -> Scenario:
     """One caller, and then a second one."""
 
     def both(process: Process) -> None:
         way(process)
         way(process)
 
-    return Scenario(name, both, [one_container], setup=task_is_there)
+    return Scenario(name or _named("clicked_twice", way), both, [one_container], setup=task_is_there)
 
 
-def crashed(way: Body, name: str = "crashed") -> Scenario:
+def crashed(way: Body, name: str = "") -> Scenario:
     """One caller that may die anywhere, and is started again."""
     keeps_record = [ends_completed] if way is not no_check else []
-    return Scenario(name, way, [*keeps_record, one_container], setup=task_is_there)
+    return Scenario(name or _named("crashed", way), way, [*keeps_record, one_container], setup=task_is_there)
 
 
-def at_once(way: Body, name: str = "at_once") -> Scenario:
+def at_once(way: Body, name: str = "") -> Scenario:
     """Two callers at the same time."""
-    return Scenario(name, [way, way], [one_container], setup=task_is_there)
+    return Scenario(name or _named("at_once", way), [way, way], [one_container], setup=task_is_there)
 
 
-def cancelled(way: Body, name: str = "cancelled") -> Scenario:
+def cancelled(way: Body, name: str = "") -> Scenario:
     """One caller, and meanwhile somebody presses Cancel."""
-    return Scenario(name, [way, cancel], [cancel_stays], setup=task_is_there)
+    return Scenario(name or _named("cancelled", way), [way, cancel], [cancel_stays], setup=task_is_there)
 
 
 def write_if_missing(process: Process) -> str:

@@ -26,6 +26,7 @@ from labkit.queue.lease import Lease
 from labkit.queue.queue import TaskQueue
 from labkit.queue.threads import Every, Pause, in_thread
 from labkit.retry import RetryPolicy
+from labkit.store.contract import error_text
 from labkit.task import Task
 
 T = TypeVar("T")
@@ -176,7 +177,7 @@ class Worker:
             self._fail(job, error)
 
     def _fail(self, job: Job, error: Exception) -> None:
-        told = str(error) or repr(error)
+        told = error_text(error)
         wait = None
         if self.policy.retry_on(error):
             asked = error.retry_after if isinstance(error, TransientError) else None

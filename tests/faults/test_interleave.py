@@ -140,7 +140,7 @@ def test_each_order_is_tried_once_and_all_of_them_again(database: str) -> None:
     for preemptions in (0, 1, 2, 2):
         report = interleave(claims(claim_in_two_transactions), database, preemptions=preemptions)
         counts.append(report.covered)
-    orders = [int(covered.split()[1]) for covered in counts]
+    orders = [int(covered.split(" orders")[0].split()[-1]) for covered in counts]
     assert orders[0] < orders[1] < orders[2] == orders[3]
 
 

@@ -55,3 +55,35 @@ def test_bill_leaves_out_what_was_answered_from_the_ledger():
     trace = run_once(reboot(keyed))
     assert 1 == containers(trace)
     assert 1 == len(bill(trace).rows)
+
+
+def test_code_that_does_not_run_is_not_tried():
+    """A typo or a wrong type is told, and never looks like a run that went wrong."""
+
+    def typo(process):
+        process.clock.sleep(1)
+        process.clouds.deploy_container("shop")
+
+    def text(process):
+        process.files.write("x", "1")
+
+    assert "your code raised AttributeError: 'Process' object has no attribute 'clouds'" in repr(places(reboot(typo)))
+    assert "your code raised TypeError" in repr(places(reboot(text)))
+    assert "raised TypeError" in places(reboot(text))._repr_html_()
+
+
+def test_code_without_calls_has_no_places():
+    """And the table says so instead of standing empty."""
+    assert "your code calls nothing outside" in repr(places(reboot(lambda process: 1)))
+
+
+def test_a_restart_that_raises_says_so():
+    """Where the run ended is told together with how."""
+
+    def cannot_go_on(process):
+        if process.files.exists("mark"):
+            raise ValueError("what is this?")
+        process.files.write("mark", b"")
+        process.cloud.deploy_container("shop")
+
+    assert "0 s: raised ValueError: what is this?" in repr(places(reboot(cannot_go_on)))

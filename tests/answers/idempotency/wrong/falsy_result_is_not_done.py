@@ -9,7 +9,7 @@ def execute_task_if_not_done(store, task_id, work):
     task = store.get(task_id)
     if task is None:
         raise TaskNotFound(task_id)
-    if task.result or task.state == TaskState.CANCELLED:
+    if (task.result and task.state == TaskState.COMPLETED) or task.state == TaskState.CANCELLED:
         return task
     if task.state != TaskState.COMPLETED:
         task = store.save(replace(task, state=TaskState.RUNNING))

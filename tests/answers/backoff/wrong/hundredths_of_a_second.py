@@ -1,0 +1,8 @@
+# wrong: rounds the wait to hundredths
+# diagnosed: the same few waits again and again
+def backoff_delay(attempt, *, base, cap, rng, retry_after=None):
+    if attempt < 0:
+        raise ValueError("attempt counts from 0")
+    window = min(cap, base * 2.0 ** min(attempt, 1000))
+    wait = round(rng.uniform(0, window), 2)
+    return wait if retry_after is None else max(wait, retry_after)

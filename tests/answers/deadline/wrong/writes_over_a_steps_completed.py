@@ -1,0 +1,21 @@
+# wrong: puts its own results into a step's DeadlineExceeded
+# diagnosed: a step's own error does not come through as it was
+from labkit import DeadlineExceeded
+
+
+def run_with_deadline(steps, deadline, clock):
+    end = clock.monotonic() + (deadline - clock.now()).total_seconds()
+    results = []
+    for step in steps:
+        left = end - clock.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(completed=results)
+        try:
+            result = step(left)
+        except DeadlineExceeded as error:
+            error.completed = results
+            raise
+        if clock.monotonic() > end:
+            raise DeadlineExceeded(completed=results)
+        results.append(result)
+    return results
