@@ -19,7 +19,7 @@ from labkit.faults.trace import Line, Trace
 
 SIGNS = "&#9679; a question to the model &#160; \N{MULTIPLICATION X} died, or hangs &#160; \N{BLACK SQUARE} came to its end"
 STEP = re.compile(r"clock_step\((-?[\d.e+]+)\)")
-LEFT, PLOT, RIGHT = 104.0, 664.0, 136.0  # pixels: names of the rows, the time, room for the last words
+LEFT, PLOT, RIGHT = 104.0, 488.0, 136.0  # pixels: names of the rows, the time, room for the last words
 TOP, LANE, AXIS = 46.0, 46.0, 40.0
 TICKS = 9  # at most so many on an axis
 ROUND = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400)

@@ -18,7 +18,9 @@ from html import escape
 from typing import Any
 
 STYLE = (
-    ".lk-listing pre{white-space:pre;overflow-x:auto;margin:0;padding:2px 0 4px;color:inherit;background:none;"
+    # JupyterLab breaks the lines of an output, inside of words too, unless one insists
+    ".lk-listing pre{white-space:pre!important;word-break:normal!important;overflow-wrap:normal!important;"
+    "overflow-x:auto;margin:0;padding:2px 0 4px;color:inherit;background:none;"
     "font:13px/1.45 var(--jp-code-font-family,ui-monospace,Menlo,monospace)}"
     ".lk-listing b{color:var(--jp-mirror-editor-keyword-color,inherit)}"
     ".lk-listing q{quotes:none;color:var(--jp-mirror-editor-string-color,inherit)}"

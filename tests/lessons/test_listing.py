@@ -20,7 +20,8 @@ def test_the_markup_holds_the_source_to_the_byte():
 def test_lines_scroll_and_are_not_broken():
     """White space stays as it is; the region can be reached by the keyboard."""
     page = shown()._repr_html_()
-    assert "white-space:pre;overflow-x:auto" in page
+    assert "white-space:pre!important;word-break:normal!important" in page
+    assert "overflow-x:auto" in page
     assert '<pre tabindex="0">' in page
 
 
