@@ -7,7 +7,7 @@ the next process starts. Such a lock is known in one database only, so all take 
 names.
 
 Not handled here: a server that many users share with one role and no right to create databases: `PostgresUnavailable`
-says so. And a server on which some jobs may enter `postgres` and others may not: these do not see each other's locks.
+says so. And orphans on a server where `postgres` cannot be entered: whoever sees no locks drops nothing.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def _keeper(server: URL) -> psycopg.Connection[Any]:
         keeper = _keepers[place] = _connect(server)
         for name in _held.get(place, ()):
             _lock(keeper, name)  # subtle: the locks went with the old connection, and an orphan is what nobody holds
-        _drop_orphans(keeper, _held.get(place, set()))
+        if keeper.info.dbname == _MEETING_PLACE:  # subtle: elsewhere the locks of the others cannot be seen
+            _drop_orphans(keeper, _held.get(place, set()))
     return _keepers[place]
 
 

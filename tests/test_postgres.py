@@ -17,6 +17,9 @@ from labkit.postgres import fresh_database, server_url
 
 pytestmark = pytest.mark.postgres
 
+HOLDER = "import sys\nfrom labkit.postgres import fresh_database\nd = fresh_database()\nprint(d.name, flush=True)\nsys.stdin.read()"
+STARTER = "from labkit.postgres import fresh_database\nfresh_database().drop()"
+
 
 def names() -> set[str]:
     """The databases that the server has."""
@@ -74,49 +77,50 @@ def test_several_jobs_at_once() -> None:
 
 def test_orphans() -> None:
     """The database of a killed process is dropped by the next process that starts; that of a living one stays."""
-    program = "import sys\nfrom labkit.postgres import fresh_database\nd = fresh_database()\nprint(d.name, flush=True)\nsys.stdin.read()"
-    starter = "from labkit.postgres import fresh_database\nfresh_database().drop()"
-    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     orphan = child.stdout.readline().strip()
     with fresh_database() as alive:
-        subprocess.run([sys.executable, "-c", starter], check=True)
+        subprocess.run([sys.executable, "-c", STARTER], check=True)
         assert {orphan, alive.name} <= names()
         child.kill()
         child.communicate()
-        subprocess.run([sys.executable, "-c", starter], check=True)
+        subprocess.run([sys.executable, "-c", STARTER], check=True)
         assert orphan not in names()
         assert alive.name in names()
 
 
 def test_another_database_of_the_same_server() -> None:
     """A job whose URL names another database of the server leaves the databases of the others alone."""
-    starter = "from labkit.postgres import fresh_database\nfresh_database().drop()"
     with fresh_database() as alive, fresh_database() as elsewhere:
         named = {**os.environ, "LABKIT_DATABASE_URL": elsewhere.url}
-        subprocess.run([sys.executable, "-c", starter], check=True, env=named)
+        subprocess.run([sys.executable, "-c", STARTER], check=True, env=named)
         assert {alive.name, elsewhere.name} <= names()
 
 
 def test_a_lost_connection_loses_no_database() -> None:
     """Whoever connects anew holds what it held, against itself and against the others."""
-    starter = "from labkit.postgres import fresh_database\nfresh_database().drop()"
     with fresh_database() as alive:
         postgres._keeper(alive.server).close()
         with fresh_database():
             assert alive.name in names()
-            subprocess.run([sys.executable, "-c", starter], check=True)
+            subprocess.run([sys.executable, "-c", STARTER], check=True)
             assert alive.name in names()
     assert alive.name not in names()
 
 
 def test_where_the_common_database_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server without it is used by the database that is named."""
+    """A server without it is used by the database that is named, and whoever cannot see the locks of the others drops nothing of theirs."""
+    child = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    theirs = child.stdout.readline().strip()
     with fresh_database() as named:
         monkeypatch.setenv("LABKIT_DATABASE_URL", named.url)
         monkeypatch.setattr(postgres, "_MEETING_PLACE", "no_such_database")
         with fresh_database() as database:
-            assert database.name in names()
+            assert {database.name, theirs} <= names()
+    child.kill()
+    child.communicate()
 
 
 def test_a_role_of_any_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,11 @@ class Killed(BaseException):
     """Some other way to end that is no Exception."""
 
 
+def of_its_own(came: BaseException, *handed: object) -> dict[str, Any] | None:
+    """An error that came out of an answer, as data in which a slip of the answer is seen; None for one that the workload handed it."""
+    return None if any(came is one for one in handed) else describe_error(came, 0)
+
+
 def called(name: str) -> Callable[[Function], Function]:
     """A decorator: what Python says of a function names it as the exercise does, not as the check has made it."""
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from labkit.checks import deadline_rules as rules
-from labkit.checks.common import body, called, crash_rule, ends, exits_rule, outcome_of, try_exits
+from labkit.checks.common import body, called, crash_rule, ends, exits_rule, of_its_own, outcome_of, try_exits
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import DeadlineExceeded
 from labkit.faults.process import Process
@@ -120,7 +120,7 @@ def _own_deadline(run: Any, process: Process) -> Any:
 
 
 def _kinds(run: Any, process: Process) -> Any:
-    """[kind of error that step 2 raised, whether it came through, what the call did, whether step 3 ran] for each kind."""
+    """[kind of error that step 2 raised, whether it came through, what the call did, whether step 3 ran, an error of the answer's own]."""
 
     def one(own: Exception) -> list[Any]:
         ran: list[str] = []
@@ -136,11 +136,11 @@ def _kinds(run: Any, process: Process) -> Any:
 
         try:
             got = run([_step(process, 1, 1, "step 1 done"), fails, after], _deadline(process, 60), process.clock)
-        except Exception as error:  # as text: an error that a step raised is no slip of the answer's own
+        except Exception as error:
             # subtle: out of a generator or a coroutine StopIteration comes as the cause of a RuntimeError
             same = error is own or (isinstance(own, StopIteration) and error.__cause__ is own)
-            return [type(own).__name__, same, f"raised {type(error).__name__}", bool(ran)]
-        return [type(own).__name__, False, f"returned {got!r}", bool(ran)]
+            return [type(own).__name__, same, f"raised {type(error).__name__}", bool(ran), of_its_own(error, own)]
+        return [type(own).__name__, False, f"returned {got!r}", bool(ran), None]
 
     return [one(own) for own in RAISED]
 

@@ -146,7 +146,7 @@ def _changed(seen: Seen) -> Finding | None:
 
 
 def every_kind(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    for kind, same, how, went_on in seen.end.last.value or ():
+    for kind, same, how, went_on, _ in seen.end.last.value or ():
         if went_on:
             return Finding(f"step 2 raised {kind}, and step 3 was run", "goes on after a step has failed")
         if not same:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from labkit.checks import retry_rules as rules
-from labkit.checks.common import body, called, crash_rule, ends, exits_rule, outcome_of, try_exits
+from labkit.checks.common import body, called, crash_rule, ends, exits_rule, of_its_own, outcome_of, try_exits
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.errors import TerminalError, TransientError
 from labkit.faults.process import Process
@@ -107,7 +107,7 @@ def _falsy(retry: Any, process: Process) -> Any:
 
 
 def _asked(retry: Any, process: Process, ends: list[Any], most: int = 3) -> list[Any]:
-    """Retry a function whose calls end like this: an error that is raised, or (value,). [calls, what came of it, its value]"""
+    """Retry a function whose calls end like this: an error that is raised, or (value,). [calls, what came of it, its value, an error of the answer's own]"""
     calls: list[Any] = []
 
     @called("fn")
@@ -120,18 +120,19 @@ def _asked(retry: Any, process: Process, ends: list[Any], most: int = 3) -> list
 
     try:
         got = retry(ask, most, process.clock)
-    except Exception as error:  # as text: an error that `ask` raised is no slip of the answer's own
-        return [len(calls), f"raised {type(error).__name__}", None]
-    return [len(calls), "returned", got]
+    except Exception as error:
+        handed = [end if isinstance(end, Exception) else end[0] for end in ends]
+        return [len(calls), f"raised {type(error).__name__}", None, of_its_own(error, *handed)]
+    return [len(calls), "returned", got, None]
 
 
 def _later(values: tuple[Any, ...], *before: Exception) -> Callable[[Any, Process], Any]:
-    """[result, calls it should take, calls it took, how it ended, whether the result came back] for each result."""
+    """[result, calls it should take, calls it took, how it ended, whether the result came back, an error of the answer's own] for each result."""
 
     def play(retry: Any, process: Process) -> Any:
         def one(value: Any) -> list[Any]:
-            took, how, got = _asked(retry, process, [*before, (value,)])
-            return [repr(value), len(before) + 1, took, how, got is value]
+            took, how, got, own = _asked(retry, process, [*before, (value,)])
+            return [repr(value), len(before) + 1, took, how, got is value, own]
 
         return [one(value) for value in values]
 
@@ -139,8 +140,13 @@ def _later(values: tuple[Any, ...], *before: Exception) -> Callable[[Any, Proces
 
 
 def _kinds(retry: Any, process: Process) -> Any:
-    """[kind of error, calls, how it ended] where the first call raises it and the second one works."""
-    return [[type(e).__name__, *_asked(retry, process, [e, ("fine",)])[:2]] for e in RAISED]
+    """[kind of error, calls, how it ended, an error of the answer's own] where the first call raises it and the second one works."""
+
+    def one(raised: Exception) -> list[Any]:
+        took, how, _, own = _asked(retry, process, [raised, ("fine",)])
+        return [type(raised).__name__, took, how, own]
+
+    return [one(raised) for raised in RAISED]
 
 
 def _not_allowed(retry: Any, process: Process) -> Any:

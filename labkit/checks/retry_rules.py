@@ -77,7 +77,7 @@ def every_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def every_kind(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The first call raised an error of some kind, the second one would have worked."""
-    for kind, calls, how in seen.end.last.value or ():
+    for kind, calls, how, _ in seen.end.last.value or ():
         if (calls, how) != (2, "returned"):
             times = "once" if calls == 1 else f"{calls} times"
             said = f"fn raised {kind}, was called {times}, and the call {how}: another attempt would have worked"
@@ -140,7 +140,7 @@ def falsy_is_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """What was returned came back at once, whatever it is."""
     odd = "falsy result" if seen.case == "falsy_later" else "returned error"
-    for value, wanted, calls, how, same in seen.end.last.value or ():
+    for value, wanted, calls, how, same, _ in seen.end.last.value or ():
         if calls != wanted or not same:
             after = " after a failure" if wanted > 1 else ""
             given = how if how != "returned" else "returned it" if same else "returned something else"

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from labkit.checks.common import SWALLOWS, same_task
+from labkit.checks.common import SWALLOWS, of_its_own, same_task
 from labkit.checks.exercise import Finding, Seen
 from labkit.errors import InvalidTransition, LabkitError, StaleTask, TaskNotFound
 from labkit.faults.fault import Crash
-from labkit.faults.outcome import describe_error, plain
+from labkit.faults.outcome import plain
 from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
@@ -66,8 +66,8 @@ def _how(call: Callable[[], Any], error: BaseException) -> dict[str, Any]:
     except Crash:
         raise
     except BaseException as came:  # whatever came out of this one, the next is tried
-        told = None if came is error else describe_error(came, 0)
-        return {"came": type(came).__name__, "same": came is error, "library": isinstance(came, LabkitError), "told": told}
+        told = {"came": type(came).__name__, "same": came is error, "library": isinstance(came, LabkitError)}
+        return told | {"told": of_its_own(came, error)}
     return {"came": "", "same": False, "library": False, "returned": plain(returned)}
 
 

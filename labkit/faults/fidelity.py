@@ -16,7 +16,7 @@ from labkit.faults.fault import Fault
 from labkit.faults.kill import NURSERY, Killer, crash_points
 from labkit.faults.nursery import Nursery
 from labkit.faults.runner import Runner
-from labkit.faults.scenario import Scenario
+from labkit.faults.scenario import Scenario, alone
 from labkit.faults.schedule import Injection
 
 TORN = (0, 1, 20)  # bytes
@@ -34,7 +34,8 @@ class Fidelity:
 
 
 def fidelity(scenario: Scenario, database: str = "sqlite", *, nursery: Nursery = NURSERY) -> Fidelity:
-    """Compare the raised and the real death at every crash point of the scenario's first process, run by itself."""
+    """Compare the raised and the real death at every crash point of the scenario's process. Raises `UsageError` for several actors."""
+    alone(scenario)
     found = Fidelity()
     with open_world(database, durable=True) as world:
         runner = Runner(scenario, world)

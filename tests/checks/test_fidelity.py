@@ -1,5 +1,7 @@
 """A crash that the checks raise leaves what a real SIGKILL leaves: every crossing of every case of every exercise, on both databases."""
 
+from dataclasses import replace
+
 import pytest
 
 from labkit.checks import registry
@@ -19,10 +21,11 @@ EVERY = [
 
 
 def scenario(asked, name):
-    """The case with the first right answer of the corpus."""
+    """The case with the first right answer of the corpus; of several actors the first, by itself."""
     exercise = registry.find(asked)
     path = min((ROOT / "tests/answers" / asked / "right").glob("*.py"))
-    return exercise.case(name).scenario(asked, load(path.read_text(), exercise))
+    played = exercise.case(name).scenario(asked, load(path.read_text(), exercise))
+    return replace(played, run=played.bodies[0])
 
 
 @pytest.mark.slow

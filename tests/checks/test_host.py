@@ -76,7 +76,8 @@ def test_every_case_starts_empty(tmp_path):
     """The world of one case holds nothing of the case before it."""
     said = serve(RIGHT, folder=tmp_path)
     ids = {tuple(sorted(word["end"]["tasks"])) for word in said if "seen" in word}
-    assert {2} == {len(found) for found in ids}
+    # the task and four bystanders, or these and one task for each way in which work fails
+    assert {5, 15} == {len(found) for found in ids}
     assert len({word["case"] for word in said if "seen" in word}) > len(ids) > 5
 
 
