@@ -18,7 +18,7 @@ from labkit.checks.cells import anchor_of, redefined, with_what_it_uses
 from labkit.checks.host import kind_of
 from labkit.checks.judge import CheckReport
 from labkit.checks.page import note, page
-from labkit.checks.run import run_replay
+from labkit.checks.replay import run_replay
 from labkit.errors import UsageError
 from labkit.faults.picture import svg, text
 from labkit.faults.runner import UNREACHED

@@ -16,7 +16,7 @@ from labkit.checks.answer import read
 from labkit.checks.attempt import attempt
 from labkit.checks.exercise import SQL
 from labkit.checks.judge import HOLDS, UNUSABLE
-from labkit.checks.run import run_replay
+from labkit.checks.replay import run_replay
 from labkit.checks.ticker import Ticker
 from labkit.errors import UsageError
 from labkit.faults.picture import text

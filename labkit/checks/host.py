@@ -31,6 +31,7 @@ from labkit.faults.sweep import Closure, sweep_runs
 from labkit.faults.world import Photograph, World
 
 MOST_REPORTED = 2_000_000  # characters of one run's end
+LEFT_BY = {"crash": "left", "interrupt": "interrupted"}  # fault -> the kind of `Seen` that shows what it left
 MOST_RUNS = 600  # in one sweep of one case
 
 
@@ -120,7 +121,7 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
     """Run one case with one engine; returns what was covered."""
 
     def tell(kind: str, end: End) -> None:
-        say(report, {"seen": kind, "case": case.name, "end": end.to_data()})
+        say(report, word_of(case, kind, end))
 
     if engine == "sweep":
         closure = Closure()
@@ -161,6 +162,11 @@ def _tell_drawn(runner: Runner, tell: Callable[[str, End], None], end: End) -> N
             tell(kind, left)
 
 
+def word_of(case: Case, kind: str, end: End) -> dict[str, Any]:
+    """What is said of one run."""
+    return {"seen": kind, "case": case.name, "end": end.to_data()}
+
+
 def say(report: Report, said: dict[str, Any]) -> None:
     """Report, but no more than anybody can look at: what is larger is the answer's doing (`TooMuch`)."""
     if len(json.dumps(said)) > MOST_REPORTED:
@@ -170,8 +176,7 @@ def say(report: Report, said: dict[str, Any]) -> None:
 
 def _left(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
     """What the last fault of a schedule left before anybody went on, with its kind of `Seen`; nothing where it left nobody to go on."""
-    kinds = {"interrupt": "interrupted", "crash": "left"}
-    kind = kinds.get(schedule.injections[-1].fault.kind, "") if schedule.injections else ""
+    kind = LEFT_BY.get(schedule.injections[-1].fault.kind, "") if schedule.injections else ""
     return [(kind, _as_left(runner, schedule))] if kind else []
 
 

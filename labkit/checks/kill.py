@@ -19,13 +19,11 @@ from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.checks.limits import MOST_OUTPUT, Capped, quiet
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
-from labkit.faults.fault import Fault, fits
 from labkit.faults.kill import Killer, live, told
 from labkit.faults.nursery import SIGKILL, Child, Nursery, Report
 from labkit.faults.outcome import Outcome
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
-from labkit.faults.scenario import End
-from labkit.faults.schedule import Injection, Schedule, fingerprint
+from labkit.faults.schedule import Schedule
 
 
 class Said(LabkitError):
@@ -106,9 +104,9 @@ def _runs(killer: AnswerKiller, case: Case) -> Iterator[dict[str, Any]]:
     world, start, count = killer.world, killer.runner.start, {"kills": 0, "runs": 1}
     world.put_back(start)
     base = killer.generation(1)
-    yield _seen(case, "end", killer.runner.end(Schedule(), [base]))
+    yield host.word_of(case, "end", killer.runner.end(Schedule(), [base]))
     capped = ""
-    for injection in _places(base, case.faults):
+    for injection in base.injections(1, [fault for fault in case.faults if not fault.startswith("late")]):
         if count["runs"] == host.MOST_RUNS:
             capped = f"{host.MOST_RUNS} runs"
             break
@@ -116,25 +114,12 @@ def _runs(killer: AnswerKiller, case: Case) -> Iterator[dict[str, Any]]:
         world.put_back(start)
         made = [killer.generation(1, (injection,))]
         count["kills"] += made[0].outcomes[0].how == "crashed"
-        kind = {"crash": "left", "interrupt": "interrupted"}.get(injection.fault.kind, "")
-        if kind:
-            yield _seen(case, kind, killer.runner.end(Schedule((injection,)), made))
+        if kind := host.LEFT_BY.get(injection.fault.kind, ""):
+            yield host.word_of(case, kind, killer.runner.end(Schedule((injection,)), made))
         while made[-1].needs_restart and len(made) <= MOST_RESTARTS:
             made.append(killer.generation(len(made) + 1, body=None))
-        yield _seen(case, "end", killer.runner.end(Schedule((injection,)), made))
+        yield host.word_of(case, "end", killer.runner.end(Schedule((injection,)), made))
     yield {"covered": case.name, **count, "capped": capped}
-
-
-def _places(base: Generation, faults: tuple[str, ...]) -> Iterator[Injection]:
-    for place in base.places():
-        for fault in map(Fault.parse, faults):
-            if fault.kind != "late" and fits(fault.kind, place.boundary, place.side):
-                mark = fingerprint(place.boundary, place.label)
-                yield Injection(1, place.number, place.side, fault, stood_there=mark)
-
-
-def _seen(case: Case, kind: str, end: End) -> dict[str, Any]:
-    return {"seen": kind, "case": case.name, "end": end.to_data()}
 
 
 def play(report: Report, *, exercise: str, source: str, case: str, home: str, **it: Any) -> None:

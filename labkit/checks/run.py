@@ -4,7 +4,7 @@ The child comes from a warm parent, so a check costs no start of Python. It is l
 that does not finish loading is unusable, one that falls silent in a case never ends. PostgreSQL databases are
 made and dropped on this side, so a killed child leaves none behind.
 
-Not handled here: printing (see `command` and `lab`).
+Not handled here: printing (see `command` and `lab`), and one run again (see `replay`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,9 @@ from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Co
 from labkit.checks.kill import kills
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
-from labkit.faults.database_world import check_kind
 from labkit.faults.folder import new_folder
 from labkit.faults.nursery import Nursery
 from labkit.faults.plural import counted
-from labkit.faults.schedule import Token
-from labkit.faults.trace import Trace
 
 NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
 
@@ -78,6 +75,8 @@ class Patience:
     for_more: bool = True  # False: the first broken property is enough
 
 
+PATIENCE = Patience()
+
 def run_check(
     exercise: str,
     source: str,
@@ -85,7 +84,7 @@ def run_check(
     databases: tuple[str, ...] = SQL,
     engine: str = "",
     nursery: Nursery = NURSERY,
-    patience: Patience = Patience(),
+    patience: Patience = PATIENCE,
     told: Callable[[object], object] = lambda heard: None,
 ) -> CheckReport:
     """Check an answer. `databases` are those to use where the exercise needs one; `told` hears, again and again, how far it is.
@@ -217,10 +216,10 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
         case {"broke": why}:
             _broke_off(heard, why)
         case {"failed": why}:
-            heard.failed = f"the check itself failed: {_last_line(why)}"
+            heard.failed = f"the check itself failed: {last_line(why)}"
 
 
-def _last_line(why: object) -> str:
+def last_line(why: object) -> str:
     """What an error says, without the way to it."""
     return str(why).strip().splitlines()[-1][:200]
 
@@ -258,64 +257,3 @@ def _forbidden(asked: Exercise, why: str) -> CheckReport:
     return CheckReport(
         asked.id, BROKEN, [Judged("own work", BROKEN, why, "", imports.diagnosis(why))], "not run"
     )
-
-
-def run_replay(
-    token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = Patience()
-) -> Trace:
-    """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
-    asked = Token.parse(token)
-    exercise, _, case = asked.scenario.partition(".")
-    found = registry.find(exercise)
-    known = [one.name for one in found.cases]
-    if case not in known:
-        raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
-    try:
-        look(source, found)
-    except NotAttempted:
-        pass  # a stub can be looked at, it does nothing
-    except Forbidden as error:
-        raise UsageError(str(error)) from None
-    world = check_kind(asked.database)
-    with room(world) as (url, folder):
-        job = {
-            "exercise": exercise,
-            "source": source,
-            "case": case,
-            "schedule": str(asked.schedule),
-            "database": world,
-            "url": url,
-            "folder": str(folder),
-        }
-        trace, found_broken = _replayed(found, nursery, patience, job)
-    return trace.with_broken(found_broken) if judged else trace
-
-
-def _replayed(
-    asked: Exercise, nursery: Nursery, patience: Patience, job: dict[str, Any]
-) -> tuple[Trace, list[tuple[str, str]]]:
-    child = nursery.start("labkit.checks.host:replay", **job)
-    said: dict[str, Any] = {}
-    try:
-        for said in map(wire.word, child.reports(patience.stall, patience.total)):
-            if "trace" in said:
-                return _trace_and_what_broke(asked, job["case"], said)
-            if said.keys() & {"unusable", "forbidden"}:
-                raise UsageError(*said.values())
-            if "failed" in said:
-                raise UsageError(f"the check itself failed: {_last_line(said['failed'])}")
-    except TimeoutError:
-        raise UsageError("the replay never ends") from None
-    except ValueError:
-        raise UsageError("the replay broke off: the answer spoke for the host") from None
-    finally:
-        child.kill()
-        child.wait()
-    raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
-
-
-def _trace_and_what_broke(asked: Exercise, case: str, said: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
-    trace, jury = wire.trace(said), Jury(asked)
-    for seen in wire.ends(asked, case, said):
-        jury.hear(seen)
-    return trace, [(one.name, one.message) for one in jury.verdicts() if one.verdict == BROKEN]

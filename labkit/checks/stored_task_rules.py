@@ -194,6 +194,10 @@ def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
     """What is asked of both exercises. `swept` are the cases with crashes, `ended` those that end completed."""
+    return (*_when_work_succeeds(swept, ended), *_when_work_fails(), *_beside_others())
+
+
+def _when_work_succeeds(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
     return (
         ends(),
         Property("effect once", "after any crash the effect is there once", _once, ended),
@@ -224,6 +228,11 @@ def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Pro
             "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
         ),
         Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails"), _written),
+    )
+
+
+def _when_work_fails() -> tuple[Property, ...]:
+    return (
         Property(
             "failure",
             "a failing work leaves the task failed with the error's text, and its error comes through",
@@ -251,6 +260,12 @@ def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Pro
             ("work_raises",),
             asked_to_fail,
         ),
+    )
+
+
+def _beside_others() -> tuple[Property, ...]:
+    """Tasks that are finished, unknown, or in somebody else's hands too."""
+    return (
         Property("finished stays", "a completed or cancelled task is handed back untouched", _untouched, FINISHED),
         Property("unknown id", "an unknown id is TaskNotFound", _unknown, ("unknown",)),
         Property(

@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit.faults.engines import open_world
-from labkit.faults.fault import Fault
-from labkit.faults.kill import NURSERY, Killer, crash_points
+from labkit.faults.kill import NURSERY, Killer
 from labkit.faults.nursery import Nursery
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import Scenario, alone
@@ -54,9 +53,5 @@ def fidelity(scenario: Scenario, database: str = "sqlite", *, nursery: Nursery =
 
 def death_points(runner: Runner) -> list[Injection]:
     """A crash at each side of each crossing of the first process, and torn writes of its files."""
-    points = crash_points(runner)
-    writes = [
-        p for p in runner.once(runner.start, 1, runner.scenario.bodies[:1]).places() if p.label.startswith("write ")
-    ]
-    torn = [Injection(1, p.number, "before", Fault("torn", n)) for p in writes if p.side == "before" for n in TORN]
-    return points + torn
+    base = runner.once(runner.start, 1, runner.scenario.bodies[:1])
+    return [*base.injections(1, ("crash",)), *base.injections(1, [f"torn({n})" for n in TORN])]

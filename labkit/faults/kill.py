@@ -18,13 +18,12 @@ from typing import Any
 import cloudpickle  # type: ignore[import-untyped]
 
 from labkit.errors import LabkitError
-from labkit.faults.fault import Fault
 from labkit.faults.gate import Alone, Gate
 from labkit.faults.nursery import SIGKILL, Child, Nursery, Report
 from labkit.faults.process import Outcome, Process, run_body
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
 from labkit.faults.scenario import End, Scenario
-from labkit.faults.schedule import Injection, Schedule, fingerprint
+from labkit.faults.schedule import Injection, Schedule
 from labkit.faults.world import World
 
 STALL = 20.0  # real seconds without a word after which a child is given up
@@ -90,9 +89,7 @@ class Killer:
 
 def crash_points(runner: Runner) -> list[Injection]:
     """A crash at each side of each crossing of the first process, run alone."""
-    base = runner.once(runner.start, 1, runner.scenario.bodies[:1])
-    crash = Fault("crash")
-    return [Injection(1, p.number, p.side, crash, stood_there=fingerprint(p.boundary, p.label)) for p in base.places()]
+    return list(runner.once(runner.start, 1, runner.scenario.bodies[:1]).injections(1, ("crash",)))
 
 
 def kill_runs(runner: Runner, nursery: Nursery = NURSERY) -> Iterator[tuple[End, str]]:

@@ -8,18 +8,19 @@ Not handled here: which schedules to run (see `sweep`, `interleave`, `search`), 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from labkit.faults.baton import Actor, Baton, Choose
 from labkit.faults.ending import end_of, plain_rows
+from labkit.faults.fault import Fault, fits
 from labkit.faults.gate import Alone, Gate
 from labkit.faults.outcome import Outcome
 from labkit.faults.process import Process, run_body
 from labkit.faults.record import Record, lines_of, renamed
 from labkit.faults.scenario import Body, End, Scenario
-from labkit.faults.schedule import Injection, Schedule, Token
+from labkit.faults.schedule import Injection, Schedule, Token, fingerprint
 from labkit.faults.trace import Line, Trace
 from labkit.faults.world import Photograph, World
 
@@ -57,6 +58,15 @@ class Generation:
     def places(self) -> list[Line]:
         """All crossings, as places where a fault can sit."""
         return lines_of(record for record in self.record if record[0] == "cross")
+
+    def injections(self, process: int, faults: Sequence[str]) -> Iterator[Injection]:
+        """Each of these faults at each place where it can sit, in a process of this number."""
+        kinds = [Fault.parse(text) for text in faults]
+        for place in self.places():
+            mark = fingerprint(place.boundary, place.label)
+            for fault in kinds:
+                if fits(fault.kind, place.boundary, place.side, whole=not place.label.startswith("write ")):
+                    yield Injection(process, place.number, place.side, fault, stood_there=mark)
 
 
 class Runner:

@@ -14,11 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from labkit.faults.fault import Fault, fits
 from labkit.faults.plural import counted
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End
-from labkit.faults.schedule import Injection, Schedule, fingerprint
+from labkit.faults.schedule import Schedule
 from labkit.faults.world import Photograph
 
 MOST_RUNS = 2_000
@@ -112,7 +111,7 @@ class _Sweep:
         if any(outcome.how == "endless" for outcome in base.outcomes):
             done.capped = "a run without end"  # it has no last crossing
             return
-        for injection in _places(base, number, faults):
+        for injection in base.injections(number, faults):
             if done.runs >= self.most_runs or done.stuck >= MOST_STUCK:
                 done.capped = (
                     f"{done.stuck} runs that would not stop" if done.stuck >= MOST_STUCK else f"{done.runs} runs"
@@ -183,16 +182,6 @@ class _Sweep:
 def _for_one(key: str, crashes: int) -> str:
     """The key of a state together with the process that goes on from it."""
     return f"{key} p{crashes + 1}"
-
-
-def _places(base: Generation, process: int, faults: Sequence[str]) -> Iterator[Injection]:
-    """Each of these faults at each place where it can sit."""
-    kinds = [Fault.parse(text) for text in faults]
-    for place in base.places():
-        mark = fingerprint(place.boundary, place.label)
-        for fault in kinds:
-            if fits(fault.kind, place.boundary, place.side, whole=not place.label.startswith("write ")):
-                yield Injection(process, place.number, place.side, fault, stood_there=mark)
 
 
 def _died(run: Generation) -> bool:

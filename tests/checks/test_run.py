@@ -5,7 +5,8 @@ import pytest
 from labkit.checks import run
 from labkit.checks.cells import with_what_it_uses
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE
-from labkit.checks.run import Patience, run_check, run_replay
+from labkit.checks.replay import run_replay
+from labkit.checks.run import Patience, run_check
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.picture import text
 from tests.checkout import ROOT

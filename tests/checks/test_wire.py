@@ -6,7 +6,8 @@ import pytest
 
 from labkit.checks import registry, wire
 from labkit.checks.judge import BROKEN
-from labkit.checks.run import Patience, run_check, run_replay
+from labkit.checks.replay import run_replay
+from labkit.checks.run import Patience, run_check
 from labkit.errors import UsageError
 from labkit.faults.outcome import Outcome
 from labkit.faults.scenario import End

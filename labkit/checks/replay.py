@@ -1,0 +1,82 @@
+"""One run of an answer again, by its token, as a trace.
+
+The answer runs in a child under the limits of a check and is listened to with the same patience, and what it broke is marked in the trace.
+
+Not handled here: whether the token is the exercise's own (see `command`), and drawing (see `faults.picture`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labkit.checks import registry, wire
+from labkit.checks.answer import Forbidden, NotAttempted, look
+from labkit.checks.exercise import Exercise
+from labkit.checks.judge import BROKEN, Jury
+from labkit.checks.run import NURSERY, PATIENCE, Patience, last_line, room
+from labkit.errors import UsageError
+from labkit.faults.database_world import check_kind
+from labkit.faults.nursery import Nursery
+from labkit.faults.schedule import Token
+from labkit.faults.trace import Trace
+
+
+def run_replay(
+    token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = PATIENCE
+) -> Trace:
+    """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
+    asked = Token.parse(token)
+    exercise, _, case = asked.scenario.partition(".")
+    found = registry.find(exercise)
+    known = [one.name for one in found.cases]
+    if case not in known:
+        raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
+    try:
+        look(source, found)
+    except NotAttempted:
+        pass  # a stub can be looked at, it does nothing
+    except Forbidden as error:
+        raise UsageError(str(error)) from None
+    world = check_kind(asked.database)
+    with room(world) as (url, folder):
+        job = {
+            "exercise": exercise,
+            "source": source,
+            "case": case,
+            "schedule": str(asked.schedule),
+            "database": world,
+            "url": url,
+            "folder": str(folder),
+        }
+        trace, found_broken = _replayed(found, nursery, patience, job)
+    return trace.with_broken(found_broken) if judged else trace
+
+
+def _replayed(
+    asked: Exercise, nursery: Nursery, patience: Patience, job: dict[str, Any]
+) -> tuple[Trace, list[tuple[str, str]]]:
+    child = nursery.start("labkit.checks.host:replay", **job)
+    said: dict[str, Any] = {}
+    try:
+        for said in map(wire.word, child.reports(patience.stall, patience.total)):
+            if "trace" in said:
+                return _trace_and_what_broke(asked, job["case"], said)
+            if said.keys() & {"unusable", "forbidden"}:
+                raise UsageError(*said.values())
+            if "failed" in said:
+                raise UsageError(f"the check itself failed: {last_line(said['failed'])}")
+    except TimeoutError:
+        raise UsageError("the replay never ends") from None
+    except ValueError:
+        raise UsageError("the replay broke off: the answer spoke for the host") from None
+    finally:
+        child.kill()
+        child.wait()
+    raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
+
+
+def _trace_and_what_broke(asked: Exercise, case: str, said: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
+    trace, jury = wire.trace(said), Jury(asked)
+    for seen in wire.ends(asked, case, said):
+        jury.hear(seen)
+    return trace, [(one.name, one.message) for one in jury.verdicts() if one.verdict == BROKEN]
