@@ -25,12 +25,14 @@ from labkit.tables import progress_log, tasks
 from labkit.task import TaskState
 
 _log = progress_log.c
-# subtle: PostgreSQL could join the other way with all of the log, if it was empty when the plan was made
+# subtle: PostgreSQL could join the other way with all of the log, or go backward through all of it, if it was empty when the plan
+# was made; a range of one id, in the order of the index, can only be found in the index of that id
 _LAST = {
     "sqlite": """LEFT JOIN progress_log AS last
   ON last.position = (SELECT max(e.position) FROM progress_log AS e WHERE e.task_id = ended.id)""",
     "postgresql": """LEFT JOIN LATERAL (SELECT e.run, e.terminal, e.step, e.total_step
-  FROM progress_log AS e WHERE e.task_id = ended.id ORDER BY e.position DESC LIMIT 1) AS last ON true""",
+  FROM progress_log AS e WHERE e.task_id BETWEEN ended.id AND ended.id
+  ORDER BY e.task_id DESC, e.position DESC LIMIT 1) AS last ON true""",
 }
 
 

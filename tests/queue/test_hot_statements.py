@@ -37,7 +37,7 @@ def plan_of(engine: Engine, sql: str) -> str:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("sql", [CLAIM["postgresql"], _BOTH], ids=["claim", "complete and claim"])
-@pytest.mark.parametrize("analyzed", ["empty", "full", "done"])
+@pytest.mark.parametrize("analyzed", ["empty", "emptied", "full", "done"])
 def test_plans(postgres: Engine, sql: str, analyzed: str) -> None:
     """With 10,000 rows each part walks an index, whatever the statistics say; nothing is sorted but the two rows of the answer."""
 
@@ -47,11 +47,18 @@ def test_plans(postgres: Engine, sql: str, analyzed: str) -> None:
 
     if analyzed == "empty":
         learn()
+    if analyzed == "emptied":
+        for sql_before in ("INSERT INTO progress_log (task_id, step, status) SELECT 't' || n, 0, 'thinking' FROM generate_series(1, 50) n",
+                           "DELETE FROM progress_log"):  # fmt: skip
+            with postgres.begin() as connection:
+                connection.execute(text(sql_before))
+            learn()
+        learn()
     with postgres.begin() as connection:
         connection.execute(insert(tasks), [{"id": f"t{n:05}", "user_input": "x", "priority": n % 3} for n in range(10_000)])
         if analyzed == "done":
             connection.execute(text("UPDATE tasks SET state = 'completed'"))
-    if analyzed != "empty":
+    if analyzed in ("full", "done"):
         learn()
     plan = plan_of(postgres, sql)
     scans = re.findall(r"(\w+ Scan|\w+ Only Scan)(?: Backward)? using (\w+)", plan)
