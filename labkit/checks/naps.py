@@ -9,33 +9,35 @@ Not handled here: other ways to wait.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from labkit.faults.process import Process
 
-_here = threading.local()  # process: whose code runs in this thread; passing: whether its naps take time
+_whose: ContextVar[tuple[Process, bool] | None] = ContextVar("whose", default=None)  # and whether its naps take time
 _asleep = time.sleep
 
 
 def _sleep(seconds: float, /) -> None:
-    process: Process | None = getattr(_here, "process", None)
-    if process is None:
+    found = _whose.get()
+    if found is None:
         _asleep(seconds)
     elif seconds < 0:
         raise ValueError("sleep length must be non-negative")
-    elif _here.passing:
-        process.clock.sleep(float(seconds))
+    else:
+        process, passing = found
+        if passing:
+            process.clock.sleep(float(seconds))
 
 
 @contextmanager
 def naps_of(process: Process, *, passing: bool = True) -> Iterator[None]:
-    """While this lasts, `time.sleep` in this thread is the process's; not `passing`, it takes no time."""
+    """While this lasts, `time.sleep` in the code that runs here is the process's; not `passing`, it takes no time."""
     time.sleep = _sleep  # type: ignore[assignment]  # subtle: for good, since a source that is executed anew takes it by `from time import sleep`
-    _here.process, _here.passing = process, passing
+    before = _whose.set((process, passing))
     try:
         yield
     finally:
-        _here.process = None
+        _whose.reset(before)

@@ -1,23 +1,43 @@
 """An actor: one process on a stage with others, as its gate and its connections see the stage.
 
-At each crossing it lets others move, at each sleep it sleeps in virtual time, at each lock it waits until asking again is worth it.
+At each crossing it lets others move, at each sleep it sleeps in virtual time, at each lock it waits until asking again is worth it. Its code runs as a
+greenlet: all actors share one thread, and none moves before it is switched to. A thread that an actor's own code starts is not interrupted, and while that
+code waits for it the others stand still.
 
 Not handled here: who moves next (see `baton`).
 """
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from greenlet import getcurrent, greenlet
+
 from labkit.database import BUSY_SECONDS
+from labkit.faults.fault import Crash
 from labkit.faults.stage import LockWait
 
 if TYPE_CHECKING:
     from labkit.faults.baton import Baton
 
 READY, ASLEEP, LOCKED, BLOCKED, DONE = "ready", "asleep", "locked", "blocked", "done"
+LOOK_AGAIN = 0.001  # real seconds until we ask the server whether a statement that is not back waits for a lock
+LOOK_AT_ONE = 0.05  # the same while nobody else is there: it can only wait for itself, and hardly anybody does
+
+_left_behind: list[greenlet] = []  # code that will never get further, kept so that nobody ever runs its `finally`
+
+
+class Socket(Protocol):
+    """A connection to a server, as the driver has it."""
+
+    @property
+    def socket(self) -> int: ...
+
+    @property
+    def backend_pid(self) -> int: ...
 
 
 class Server(Protocol):
@@ -38,46 +58,88 @@ class Actor(LockWait):
         self.state = READY
         self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
         self.left = ""
-        self.go = closed_door()
-        self.came_back = threading.Semaphore(0)
-        self.backend: int | None = None  # the server process inside which our statement runs right now
-        self.asked = 0  # statements
+        self.asks: Socket | None = None  # where our statement runs inside the server right now
         self.victim = False
         self.beaten = False  # a lock was refused since our last move
-        self.thread = 0
         self.moves = 0
+        self._goes_on_at = greenlet(self._play)  # the place in its code
+
+    def move(self) -> None:
+        """Called by the stage: go on until the baton is handed back, or to the end."""
+        self.moves += 1
+        self._goes_on_at.switch()
+
+    def hand_back(self, state: str) -> None:
+        """Give the baton up and return when it is ours again."""
+        self.state = state
+        self._goes_on_at = getcurrent()
+        with self.stage.event_loop_aside():
+            self.stage.hub.switch()
+        self.state = READY
+
+    def _play(self) -> None:
+        try:
+            self.body(self)
+        except Crash:
+            pass
+        except BaseException as error:
+            self.stage.failure = error
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self.state = DONE
+        self.stage.crowd -= 1
+
+    def abandon(self) -> None:
+        """Never go on, and let nobody clean up."""
+        if self.state != DONE:
+            self._end()
+            _left_behind.append(self._goes_on_at)
+
+    @property
+    def _meets_others(self) -> bool:
+        """Whether others are there, and this is our own code: a thread that it started cannot be switched away from."""
+        return self.stage.crowd > 1 and self._is_at_home
+
+    @property
+    def _is_at_home(self) -> bool:
+        return threading.get_ident() == self.stage.thread
 
     # what a gate asks of its stage
 
     def turn(self) -> None:
-        if self.stage.crowd > 1:
+        if self.stage.crowd > 1 and self._is_at_home:
             if not self.beaten:
-                return self.stage.hand_back(self, READY)
+                return self.hand_back(READY)
             # subtle: whoever asks again and again for a lock must let its holder move, or the two would never end
             self.beaten = False
             self.retry()
 
     def sleep(self, seconds: float) -> None:
-        if self.stage.crowd > 1:
+        if self._meets_others:
             self.until = self.stage.clock.elapsed + max(0.0, seconds)
-            self.stage.hand_back(self, ASLEEP)
+            self.hand_back(ASLEEP)
         else:
             self.stage.clock.sleep(seconds)
 
     def leave(self, how: str) -> NoReturn:
-        if threading.get_ident() == self.thread:  # else it is a thread that the process left behind
-            self.left = how
-            self.stage.finish(self)
-        while True:  # this thread's code will never get further
+        if self._is_at_home:
+            self.left, self._goes_on_at = how, getcurrent()
+            self.abandon()
+            while True:
+                self.stage.hub.switch()
+        while True:  # a thread that the process left behind
             threading.Event().wait()
 
     # what a connection asks when it meets a lock
 
     def retry(self) -> bool:
-        stage = self.stage
-        self.until = stage.clock.elapsed + BUSY_SECONDS
-        stage.hand_back(self, LOCKED)
-        return self.until > stage.clock.elapsed
+        if not self._is_at_home:
+            return False
+        self.until = self.stage.clock.elapsed + BUSY_SECONDS
+        self.hand_back(LOCKED)
+        return self.until > self.stage.clock.elapsed
 
     def refused(self) -> None:
         self.beaten = True
@@ -85,18 +147,27 @@ class Actor(LockWait):
     def ended(self) -> None:
         self.stage.unlock()
 
-    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
-        if self.stage.server is None:
+    # what a connection asks whose statements block inside a server
+
+    def inside(self, socket: Socket, act: Callable[[], Any]) -> Any:
+        if self.stage.server is None or not self._is_at_home:
             return act()
-        self.stage.go_to_server(self, backend)
+        self.asks, self.victim = socket, False
+        self.patience = LOOK_AGAIN if self.stage.crowd > 1 else LOOK_AT_ONE
         try:
             return act()
         finally:
-            self.stage.back_from_server(self)
+            self.asks, self.patience = None, LockWait.patience
 
+    def no_answer(self) -> None:
+        while self._is_at_home and self.is_blocked() and not self.has_answer():
+            self.hand_back(BLOCKED)
 
-def closed_door() -> threading.Lock:
-    """A lock as the cheapest way to wake one thread: acquire waits until somebody releases."""
-    door = threading.Lock()
-    door.acquire()
-    return door
+    def is_blocked(self) -> bool:
+        """Whether our statement waits inside the server for another's lock."""
+        server = self.stage.server
+        return server is not None and self.asks is not None and server.blockers(self.asks.backend_pid)
+
+    def has_answer(self, patience: float = 0.0) -> bool:
+        """Whether the server has said something, within so many real seconds."""
+        return self.asks is not None and bool(select.select([self.asks.socket], [], [], patience)[0])

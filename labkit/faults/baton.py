@@ -1,34 +1,36 @@
 """Several actors, of which exactly one moves: whoever holds the baton runs until its next crossing.
 
-Actors are threads, and the order in which they move is an input. An actor gives the baton up before each crossing; who gets it next is decided by a
+The order in which actors move is an input. An actor gives the baton up before each crossing; who gets it next is decided by a
 `choose` function that an order, or a search over orders, supplies. A sleeping actor wakes when nobody else can move (the clock jumps). An
 actor that meets a lock waits until some transaction has ended: on SQLite we see the refusal, on PostgreSQL the statement blocks inside the server
 and we ask `pg_blocking_pids`. When nobody can move any more, that is a deadlock and is said so. Nothing here depends on how fast a machine is.
+
+Ctrl-C is for whoever runs the stage: no actor's code can take it for an error of its own and go on.
 
 Not handled here: which orders are worth trying (see `interleave`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from greenlet import getcurrent
 
 from labkit.clock import VirtualClock
-from labkit.faults import threads
-from labkit.faults.actor import ASLEEP, BLOCKED, DONE, LOCKED, READY, Actor, Server, closed_door
-from labkit.faults.fault import Crash
+from labkit.faults.actor import ASLEEP, BLOCKED, LOCKED, LOOK_AGAIN, READY, Actor, Server
 
 __all__ = ["Actor", "Baton", "Choose", "Server"]
-
-LOOK_AGAIN = 0.001  # real seconds until we ask the server whether a statement that is not back waits for a lock
-LOOK_AT_ONE = 0.05  # the same while nobody else is there: it can only wait for itself, and hardly anybody does
-
 
 Choose = Callable[[Sequence[Actor], Actor | None], Actor]
 
 
 class Baton:
-    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next; whoever gives the baton up asks it."""
+    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next."""
 
     def __init__(self, clock: VirtualClock, choose: Choose | None = None, server: Server | None = None) -> None:
         self.clock, self.server = clock, server
@@ -36,10 +38,10 @@ class Baton:
         self.actors: list[Actor] = []
         self.crowd = 0  # actors that have not ended
         self.current: Actor | None = None
-        self._over = closed_door()
-        self._mutex = threading.Lock()
         self.deadlock = ""
         self.failure: BaseException | None = None  # of ours, not of an actor's code
+        self.hub, self.thread = getcurrent(), threading.get_ident()  # where an actor that gives the baton up comes back to
+        self._interrupted = False
 
     def add(self, body: Callable[[Actor], None]) -> Actor:
         actor = Actor(self, len(self.actors) + 1, body)
@@ -49,40 +51,43 @@ class Baton:
     def run(self) -> None:
         """Let the actors move until each has ended or can never move again."""
         self.crowd = len(self.actors)
-        self._pass_on()
-        if self.server is None:
-            self._over.acquire()
-        else:
-            self._watch_server()
+        with self._hearing_interrupts():
+            while self.failure is None and (chosen := self._next()) is not None:
+                self.current = chosen
+                chosen.move()
+                if self._interrupted:
+                    self.failure = KeyboardInterrupt()
         if self.failure is not None:
+            for actor in self.actors:
+                actor.abandon()
             raise self.failure
 
-    def _play(self, actor: Actor) -> None:
-        actor.thread = threading.get_ident()
+    @contextmanager
+    def _hearing_interrupts(self) -> Iterator[None]:
+        """Ctrl-C ends the run, also where an actor's code swallows it."""
+        ours = threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+        signal.signal(signal.SIGINT, self._interrupt)
         try:
-            actor.body(actor)
-        except Crash:
-            pass
-        except BaseException as error:
-            self.failure = error
+            yield
         finally:
-            self.finish(actor)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _pass_on(self, giver: Actor | None = None) -> bool:
-        """Called by whoever holds the baton: give it to the next. True when that is the giver itself."""
-        chosen = self._next()
-        if chosen is None:
-            self._over.release()
-            return False
-        self.current = chosen
-        chosen.moves += 1
-        if chosen is giver:
-            return True
-        if chosen.moves == 1:
-            threads.start(lambda: self._play(chosen))
-        else:
-            chosen.go.release()
-        return False
+    def _interrupt(self, *signalled: Any) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def event_loop_aside(self) -> Iterator[None]:
+        """While others move, the actor's event loop is not the one that runs in this thread."""
+        running = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(running)
 
     def _next(self) -> Actor | None:
         while True:
@@ -92,18 +97,6 @@ class Baton:
                 return self._choose(ready, self.current)
             if not self._wake_somebody():
                 return None
-
-    def hand_back(self, actor: Actor, state: str) -> None:
-        """Called by the actor that holds the baton: give it up and wait to get it again."""
-        actor.state = state
-        if not self._pass_on(actor):
-            actor.go.acquire()
-        actor.state = READY
-
-    def finish(self, actor: Actor) -> None:
-        actor.state = DONE
-        self.crowd -= 1
-        self._pass_on()
 
     def unlock(self) -> None:
         for actor in self.actors:
@@ -123,55 +116,28 @@ class Baton:
             return False
         names = " and ".join(f"p{a.number}" for a in stuck)
         self.deadlock = f"{names} wait for each other" if len(stuck) > 1 else f"{names} waits for what it holds itself"
-        self._give_up(stuck[-1])
+        self._give_up(stuck[-1], self.server)
         return True
 
-    # statements that block inside a server
-
-    def _watch_server(self) -> None:
-        """Take the baton from an actor that is stuck inside the server, and pass it on for it, until all is over."""
-        while not self._over.acquire(timeout=LOOK_AGAIN if self.crowd > 1 else LOOK_AT_ONE):
-            actor = self.current
-            if actor is not None and actor.state == READY and self._is_blocked(actor, asked := actor.asked):
-                with self._mutex:
-                    stuck = actor.backend is not None and actor.asked == asked
-                    if stuck:
-                        actor.state = BLOCKED
-                if stuck:
-                    self._pass_on()
-
-    def _is_blocked(self, actor: Actor, asked: int) -> bool:
-        backend = actor.backend
-        return (
-            backend is not None and self.server is not None and self.server.blockers(backend) and actor.asked == asked
-        )
-
-    def go_to_server(self, actor: Actor, backend: int) -> None:
-        actor.asked += 1
-        actor.backend = backend
-
-    def back_from_server(self, actor: Actor) -> None:
-        with self._mutex:
-            was_blocked, actor.backend = actor.state == BLOCKED, None
-            if was_blocked:
-                actor.state = READY
-        if was_blocked:
-            actor.came_back.release()
-            actor.go.acquire()
-
     def _look_at_blocked(self) -> None:
-        """After each move: who waited for a lock inside the server and is free now, comes back before anybody else moves."""
+        """After each move: whoever waited for a lock inside the server and has it now, comes back before anybody else moves."""
         for actor in self.actors:
-            while actor.state == BLOCKED and not self._is_blocked(actor, actor.asked):
-                actor.came_back.acquire(timeout=LOOK_AGAIN)
+            while actor.state == BLOCKED:
+                if actor.has_answer():
+                    actor.state = READY
+                elif actor.is_blocked():
+                    break
+                else:
+                    actor.has_answer(LOOK_AGAIN)
 
-    def _give_up(self, victim: Actor) -> None:
+    def _give_up(self, victim: Actor, server: Server) -> None:
         """Let the server refuse what an actor waits for."""
         victim.victim = True
-        if victim.backend is not None and self.server is not None:
-            self.server.cancel(victim.backend)
-        while victim.state == BLOCKED:
-            victim.came_back.acquire(timeout=LOOK_AGAIN)
+        if victim.asks is not None:
+            server.cancel(victim.asks.backend_pid)
+        while not victim.has_answer(LOOK_AGAIN):
+            pass
+        victim.state = READY
 
 
 def _go_on(ready: Sequence[Actor], current: Actor | None) -> Actor:

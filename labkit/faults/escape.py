@@ -14,19 +14,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from labkit.errors import UsageError
 from labkit.faults.fault import Crash
 
-_here = threading.local()  # process: this thread's code belongs to one; open: the simulator itself is connecting
+_process = ContextVar("process", default=False)  # the code that runs here belongs to one
+_open = ContextVar("open", default=False)  # the simulator itself is connecting
 _listening = False
 _loud: list[Callable[[threading.ExceptHookArgs], object]] = []
 
 
 @contextmanager
 def inside_process() -> Iterator[None]:
-    """While this lasts, the current thread's code belongs to a process."""
+    """While this lasts, the code that runs here belongs to a process."""
     global _listening
     if not _listening:
         sys.addaudithook(_hear)
@@ -34,21 +36,21 @@ def inside_process() -> Iterator[None]:
     if threading.excepthook is not _quietly:
         _loud.append(threading.excepthook)
         threading.excepthook = _quietly
-    _here.process = True
+    before = _process.set(True)
     try:
         yield
     finally:
-        _here.process = False
+        _process.reset(before)
 
 
 @contextmanager
 def allowed() -> Iterator[None]:
     """The simulator's own connections."""
-    _here.open = True
+    before = _open.set(True)
     try:
         yield
     finally:
-        _here.open = False
+        _open.reset(before)
 
 
 def _quietly(error: threading.ExceptHookArgs) -> None:
@@ -57,7 +59,7 @@ def _quietly(error: threading.ExceptHookArgs) -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != "sqlite3.connect" or not getattr(_here, "process", False) or getattr(_here, "open", False):
+    if event != "sqlite3.connect" or not _process.get() or _open.get():
         return
     if arguments[0] not in (":memory:", ""):
         raise UsageError(f"a process opens its database by its engine; {arguments[0]!r} would outlive it unseen")

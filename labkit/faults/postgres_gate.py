@@ -9,7 +9,7 @@ Not handled here: death inside a running statement. A killed client's backend fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import psycopg
@@ -76,7 +76,7 @@ class GatedPgConnection(Bound, psycopg.Connection[Any]):
 
     def _inside(self, act: Callable[[], Any]) -> Any:
         try:
-            return self.locks.inside(self.pgconn.backend_pid, act)
+            return self.locks.inside(self.pgconn, act)
         except psycopg.errors.QueryCanceled as error:
             if not self.locks.victim:
                 raise
@@ -85,6 +85,21 @@ class GatedPgConnection(Bound, psycopg.Connection[Any]):
             self.beaten = True
             self.locks.refused()
             raise
+
+    def wait(self, gen: Any, interval: float = 0.0, timeout: float | None = None) -> Any:
+        """Wait for the server as the driver does, and tell whoever looks after locks when it is silent."""
+        return super().wait(self._listened_to(gen), self.locks.patience, timeout)
+
+    def _listened_to(self, gen: Any) -> Generator[Any, Any, Any]:
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready:
+                    self.locks.no_answer()
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         self.check_alive()

@@ -47,6 +47,7 @@ class LockWait:
     victim = False  # the statement was cancelled to end a deadlock
     about_to = ""  # the statement that waits for its turn
     looked = False  # its code has looked at a file, which is no crossing
+    patience = 0.1  # real seconds without an answer of the server, after which `no_answer` is called
 
     def retry(self) -> bool:
         return False
@@ -57,6 +58,9 @@ class LockWait:
     def ended(self) -> None:
         """A transaction ended: whoever waits for a lock may ask again."""
 
-    def inside(self, backend: int, act: Callable[[], Any]) -> Any:
-        """Do an act that may block inside the database; `backend` is the server's process for this connection."""
+    def inside(self, socket: Any, act: Callable[[], Any]) -> Any:
+        """Do an act that may block inside the server at the other end of this socket."""
         return act()
+
+    def no_answer(self) -> None:
+        """The server has been silent for a while: perhaps the statement waits for a lock."""

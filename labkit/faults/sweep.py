@@ -22,7 +22,7 @@ from labkit.faults.world import Photograph
 
 MOST_RUNS = 2_000
 MOST_CRASHES = 8
-MOST_STUCK = 25  # runs whose code would not stop: each keeps a thread for ever
+MOST_STUCK = 25  # runs whose code would not stop: each keeps what it holds for ever
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
+import gc
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -223,9 +226,69 @@ def test_an_error_of_our_own_is_not_swallowed() -> None:
         stage.add(broken)
         with pytest.raises(ZeroDivisionError):
             stage.run()
-        for _ in range(3):  # and the thread is still good for the next job
-            done: list[int] = []
-            stage = Baton(world.clock)
-            stage.add(lambda actor: done.append(threading.get_ident()))  # noqa: B023
-            stage.run()
-            assert len(done) == 1
+
+
+def test_each_actor_has_its_own_event_loop(world: World) -> None:
+    """Actors that run event loops take turns like all others, though one thread can run only one loop at a time."""
+
+    def body(process: Process) -> None:
+        async def twice() -> None:
+            for _ in range(2):
+                process.cloud.charge(process.name)
+                await process.clock.asleep(1)
+
+        asyncio.run(twice())
+
+    over = end(world, (body, body), "1x2.2x2.1x2")
+    assert ["returned", "returned"] == [o.how for o in over.outcomes]
+    assert ["p1", "p2", "p1", "p2"] == [call.process for call in over.calls if call.boundary == "cloud"]
+
+
+def test_a_thread_of_an_actor_is_not_interrupted(world: World) -> None:
+    """Its calls count as the process's own, and the others move when its starter does."""
+
+    def body(process: Process) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            for _ in range(2):
+                pool.submit(process.cloud.charge, process.name).result(10)
+        process.cloud.charge(process.name)
+
+    over = end(world, (body, body), "1x1.2x1.1x1.2x1")
+    assert ["returned", "returned"] == [o.how for o in over.outcomes]
+    assert ["p1", "p1", "p2", "p2", "p1", "p2"] == [call.process for call in over.calls]
+
+
+def test_ctrl_c_ends_the_run_whatever_the_code_swallows() -> None:
+    """It is not an error of the actor's: it comes out of the run, and the next run is a run like any other."""
+
+    def swallows(process: Process) -> str:
+        for _ in range(3):
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        return "went on"
+
+    with World() as world:
+        runner = Runner(Scenario("interrupted", swallows), world)
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(Schedule())
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        calm = Runner(Scenario("calm", lambda process: "done"), world)
+        assert "done" == calm.run(Schedule())[0].last.value
+
+
+def test_an_interrupted_run_leaves_no_code_that_goes_on() -> None:
+    """Who had not ended when the run was interrupted does nothing more, not even in its `finally`."""
+
+    def waits(process: Process) -> None:
+        try:
+            process.cloud.charge("ann")
+        finally:
+            process.cloud.charge("bob")
+
+    with World("sqlite") as world:
+        bodies = (waits, lambda process: signal.raise_signal(signal.SIGINT))
+        runner = Runner(Scenario("interrupted", bodies), world)
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(Schedule.parse("none;order=1x1.2x1"))
+        gc.collect()
+        assert [] == list(world.ledger.entries())
