@@ -52,7 +52,7 @@ class Baton:
     def run(self) -> None:
         """Let the actors move until each has ended or can never move again."""
         self.crowd = len(self.actors)
-        with self._hearing_interrupts():
+        with self._hearing_interrupts(), self.event_loop_aside():
             while self.failure is None and (chosen := self._next()) is not None:
                 self.current = chosen
                 chosen.move()
@@ -82,7 +82,7 @@ class Baton:
 
     @contextmanager
     def event_loop_aside(self) -> Iterator[None]:
-        """While others move, the actor's event loop is not the one that runs in this thread."""
+        """While others move, the event loop of whoever gives way is not the one that runs in this thread."""
         running = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         try:

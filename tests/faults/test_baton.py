@@ -292,3 +292,14 @@ def test_an_interrupted_run_leaves_no_code_that_goes_on() -> None:
             runner.run(Schedule.parse("none;order=1x1.2x1"))
         gc.collect()
         assert [] == list(world.ledger.entries())
+
+
+def test_whoever_runs_the_stage_keeps_its_event_loop(world: World) -> None:
+    """A notebook's kernel is inside its event loop when a cell runs actors, and still is afterwards."""
+
+    async def cell() -> None:
+        before = asyncio.get_running_loop()
+        end(world, (crosswise, crosswise), "1x1.2x1.1x9")
+        assert before is asyncio.get_running_loop()
+
+    asyncio.run(cell())
