@@ -21,21 +21,18 @@ from labkit.faults.process import Process
 GIVES = {"gives": "Task", "id": "id", "fields": [(c, c) for c in ("user_input", "state", "worker_id", "attempt")]}
 ROWS = [  # not in the order in which they lie
     row("b", made=-7000.0),
-    row("a", made=-7000.0),
-    row("Z", made=-7000.0),
-    row("hotfix", made=-10.0, priority=9, idempotency_key="order 7"),
-    row("scheduled", made=-9000.0, due=-5.0),
-    row("oldest", made=-9999.0),
-    row("just due", made=-100.0, due=0.0, priority=1),
+    row("Z", made=-7000.0, due=-30.0),
+    row("a scheduled one", made=-9000.0, due=-45.0),
+    row("hotfix", made=-10.0, due=0.0, priority=9, idempotency_key="order 7"),
     row("in a moment", made=-9000.0, due=1.0, priority=9),
-    row("given back", made=-9998.0, priority=-3, attempt=2, worker_id="w0", error="old", user_input="café ☕"),
+    row("given back", made=-8000.0, priority=-3, attempt=2, worker_id="w0", error="old", user_input="café ☕"),
     row("taken", "running", priority=9, worker_id="w0", attempt=1),
     row("done", "completed", priority=9, worker_id="w0", attempt=1, result="v1"),
     row("failed", "failed", priority=9, worker_id="w0", attempt=3, error="no"),
     row("unwanted", "cancelled", priority=9),
     row("asks somebody", "waiting", priority=9, worker_id="w0", attempt=1),
 ]
-ORDER = ["hotfix", "just due", "oldest", "scheduled", "Z", "a", "b", "given back"]
+ORDER = ["hotfix", "a scheduled one", "Z", "b", "given back"]  # each other way to order these gives another list
 
 
 def _ask(claim: Any, process: Process, worker: str) -> Any:

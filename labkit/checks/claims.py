@@ -99,7 +99,7 @@ def shared_cases(ask: Ask, waiting: Callable[[str, int], Row], order: dict[str, 
     facts: dict[str, Any] = {"facts": order}
     call = partial(once, ask)
     races = [
-        case(name, some(rows), *[call] * workers, engine="interleave", alike=True, **facts)
+        case(name, some(rows), *[call] * workers, engine="interleave", alike=True, costly=workers > 2, **facts)
         for name, workers, rows in zip(RACES, _RACERS, _TO_TAKE, strict=True)
     ]
     away = partial(then_away, ask)

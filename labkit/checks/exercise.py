@@ -34,7 +34,8 @@ class Case:
     `build(answer)` gives the bodies that run at once and what a restarted process runs; `answer` gives the learner's names, fresh in each process.
     `engine` is once (each of `schedules`), sweep (each of `faults` at every crossing, then the closure) or interleave (every order of the bodies).
     `alike` says that the bodies differ in their process's name only. `databases` empty means that no database is involved; `on_file` wants a file
-    of SQLite also where one process alone would do with memory. `facts` is what the judge must know.
+    of SQLite also where one process alone would do with memory. `costly` is left out for an answer that broke before it. `facts` is what the
+    judge must know.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Case:
     alike: bool = False
     databases: tuple[str, ...] = ()
     on_file: bool = False
+    costly: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 
     def scenario(self, exercise: str, answer: Answer) -> Scenario:
@@ -130,8 +132,9 @@ class Exercise:
         return next(case for case in self.cases if case.name == name)
 
     def cases_on(self, database: str) -> tuple[Case, ...]:
-        """The cases that belong to this database; "" for those that need none."""
-        return tuple(c for c in self.cases if ((database in c.databases) if database else not c.databases))
+        """The cases that belong to this database, costly ones last; "" for those that need none."""
+        found = [c for c in self.cases if ((database in c.databases) if database else not c.databases)]
+        return tuple(sorted(found, key=lambda case: case.costly))
 
     @property
     def databases(self) -> tuple[str, ...]:

@@ -23,13 +23,11 @@ FIELDS = [("worker_id", "worker_id"), ("attempt", "attempt"), ("expires_at", "le
 GIVES = {"gives": "Lease", "id": "task_id", "fields": FIELDS, "expires": at(stories.SECONDS).isoformat()}
 HELD: dict[str, Any] = {"worker_id": "w0", "attempt": 1}
 ROWS = [  # not in the order in which they lie
-    row("b", made=-7000.0),
-    row("a", "running", made=-7000.0, lease=-1.0, **HELD),
+    row("b", made=-7000.0, due=-90.0, priority=-3, attempt=2, worker_id="w0", error="old"),
+    row("a", "running", made=-7000.0, priority=-3, lease=-1.0, **HELD),
     row("hotfix", "running", made=-10.0, priority=9, lease=-3600.0, worker_id="w0", attempt=4),
-    row("urgent", made=-20.0, priority=8),
-    row("oldest", "running", made=-9999.0, lease=-0.5, idempotency_key="order 7", **HELD),
-    row("given back", made=-9998.0, priority=-3, attempt=2, worker_id="w0", error="old"),
-    row("just due", made=-100.0, due=0.0, priority=1),
+    row("an old one", "running", made=-9999.0, priority=-3, lease=-0.5, idempotency_key="order 7", **HELD),
+    row("just due", made=-8000.0, due=0.0),
     row("in a moment", made=-9000.0, due=1.0, priority=9),
     row("over this moment", "running", priority=9, lease=0.0, **HELD),
     row("held", "running", priority=9, lease=30.0, **HELD),
@@ -38,8 +36,8 @@ ROWS = [  # not in the order in which they lie
     row("unwanted", "cancelled", priority=9, lease=-60.0, **HELD),
     row("asks somebody", "waiting", priority=9, lease=-60.0, **HELD),
 ]
-ORDER = ["hotfix", "urgent", "just due", "oldest", "a", "b", "given back"]
-LEFT = dict.fromkeys(("hotfix", "oldest", "a"), "a running task whose lease is over is never claimed again")
+ORDER = ["hotfix", "just due", "an old one", "a", "b"]  # each other way to order these gives another list
+LEFT = dict.fromkeys(("hotfix", "an old one", "a"), "a running task whose lease is over is never claimed again")
 COMPLETED = ("completed", "completed_empty", "late")
 ZOMBIES = ("zombie", "zombie_of_the_same_name")
 
@@ -89,7 +87,7 @@ EXERCISE = Exercise(
         Property("keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",)),
         Property("completes", "complete stores the result and ends the task", rules.completes, COMPLETED),
         Property("late is not lost", "a lease that is over holds until somebody takes it", rules.late, ("late",), rules.written),
-        Property("fences", "who lost the task gets StaleLease and changes nothing", rules.fences, ("not_mine",)),
+        Property("fences", "who lost the task gets StaleLease and changes nothing", rules.fences, stories.NOT_MINE),
         Property("stops the zombie", "who slept past the lease cannot write over its successor", rules.zombie, ZOMBIES),
         Property("one of two", "of two writes that exclude each other one goes through", rules.one_wins, stories.DUELS),
         Property(

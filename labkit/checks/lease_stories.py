@@ -61,23 +61,30 @@ def _late(names: Names, process: Process) -> Any:
     ]
 
 
-LOST = {  # what became of the row meanwhile
-    "completed by somebody": row("t1", "completed", result="v2", lease=30.0, **HELD),
-    "cancelled": row("t2", "cancelled", lease=30.0, **HELD),
-    "given back": row("t3", "pending", lease=30.0, **HELD),
-    "failed": row("t4", "failed", error="no", lease=30.0, **HELD),
-    "parked for a person": row("t5", "waiting", lease=30.0, **HELD),
-    "claimed by another": row("t6", "running", lease=30.0, worker_id="w2", attempt=4),
-    "claimed by another of the same name": row("t7", "running", lease=30.0, worker_id="w1", attempt=4),
-    "another worker's all along": row("t8", "running", lease=30.0, worker_id="w2", attempt=3),
-    "never there": row("t9", "running", lease=30.0, worker_id="w2", attempt=1),
+LOST = {  # case -> what became of the row meanwhile
+    "taken_over": {
+        "claimed by another": row("t6", "running", lease=30.0, worker_id="w2", attempt=4),
+        "claimed by another of the same name": row("t7", "running", lease=30.0, worker_id="w1", attempt=4),
+        "another worker's all along": row("t8", "running", lease=30.0, worker_id="w2", attempt=3),
+        "never there": row("t9", "running", lease=30.0, worker_id="w2", attempt=1),
+    },
+    "ended_meanwhile": {
+        "completed by somebody": row("t1", "completed", result="v2", lease=30.0, **HELD),
+        "cancelled": row("t2", "cancelled", lease=30.0, **HELD),
+        "failed": row("t4", "failed", error="no", lease=30.0, **HELD),
+    },
+    "put_aside_meanwhile": {
+        "given back": row("t3", "pending", lease=30.0, **HELD),
+        "parked for a person": row("t5", "waiting", lease=30.0, **HELD),
+    },
 }
+NOT_MINE = tuple(LOST)  # subtle: in this order, for who writes over another worker's row says most about the fence
 GONE = "t0"
 
 
-def _not_mine(names: Names, process: Process) -> Any:
+def _not_mine(lost: dict[str, Row], names: Names, process: Process) -> Any:
     told = []
-    for why, found in LOST.items():
+    for why, found in lost.items():
         lease = replace(LEASE, task_id=GONE if why == "never there" else found["id"], expires_at=at(30.0))
         told.append(
             _told(process, f"heartbeat, {why}", partial(names["heartbeat"], process.engine, lease, NOW, SECONDS))
@@ -149,13 +156,14 @@ def _play(answer: Answer, call: Callable[[Names, Process], Any], process: Proces
 
 def alone() -> tuple[Case, ...]:
     held, over = row("t1", "running", lease=5.0, **HELD), row("t1", "running", lease=-1.0, **HELD)
+    rows = [found for lost in LOST.values() for found in lost.values()]
     beside = row("t0b", "running", lease=900.0, worker_id="w1", attempt=3)
     return (
         _story("renewed", [held, row("other", "completed", result="v0")], _renewed),
         _story("completed", [held, beside], partial(_completed, "v1 is up ☕"), facts={"result": "v1 is up ☕"}),
         _story("completed_empty", [held, beside], partial(_completed, ""), facts={"result": ""}),
         _story("late", [over], _late, facts={"result": "v1"}),
-        _story("not_mine", list(LOST.values()), _not_mine),
+        *(_story(name, rows, partial(_not_mine, lost)) for name, lost in LOST.items()),
         _story("dies", [row("t1", due=-7300.0)], _dies, engine="sweep"),
     )
 

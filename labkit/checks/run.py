@@ -77,6 +77,7 @@ class Patience:
 
 PATIENCE = Patience()
 
+
 def run_check(
     exercise: str,
     source: str,
@@ -203,6 +204,7 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.finished = any(outcome.how == "endless" for outcome in seen.end.outcomes)
         case {"case": case, "database": database}:
             heard.case, heard.database = case, database
+            heard.finished = heard.jury.broken and heard.exercise.case(case).costly  # whoever waits for red has it sooner
         case {"covered": _}:
             heard.covered.add(said)
         case {"loaded": _}:

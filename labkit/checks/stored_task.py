@@ -15,7 +15,8 @@ from typing import Any
 
 from labkit.checks.common import Killed, bodies, called
 from labkit.checks.exercise import SQL, Case
-from labkit.checks.stored_task_failures import failing_work
+from labkit.checks.rows import stored
+from labkit.checks.stored_task_failures import failures
 from labkit.clock import STORY_BEGINS
 from labkit.faults.outcome import plain
 from labkit.faults.process import Process
@@ -103,10 +104,8 @@ class Story:
 
 
 def stored_now(process: Process, task_id: str) -> dict[str, Any]:
-    """The row of a task, read past the gate: nothing can happen in between."""
-    from labkit.faults.runner import plain_rows
-
-    return next(row for row in plain_rows(process.world.rows())["tasks"] if row["id"] == task_id)
+    """The row of a task, read past the gate."""
+    return stored(process)[task_id]
 
 
 def shared_cases(function: str) -> tuple[Case, ...]:
@@ -123,7 +122,7 @@ def shared_cases(function: str) -> tuple[Case, ...]:
         ),
         leaver.case("work_exits", function, partial(leaver.leave_in_work, SystemExit)),
         leaver.case("work_is_killed", function, partial(leaver.leave_in_work, Killed)),
-        Story(id="t12").case("work_raises", function, failing_work, databases=("sqlite",)),
+        *failures(function),
     )
 
 

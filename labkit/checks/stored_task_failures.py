@@ -1,6 +1,6 @@
-"""Work that fails in every way: each kind of error on a task of its own, and errors that come when somebody else has written the task.
+"""Work that fails in every way: each way is a case of its own, and so is each that fails when somebody else has written the task.
 
-What came out of each call is noted beside what is stored right after it, so that one run shows them all.
+What came out of a call is noted beside what is stored right after it. In one case two tasks fail in turn, for one's failure must leave nothing to the next.
 
 Not handled here: errors that a call to the outside world meets, and crashes (see `stored_task_rules`).
 """
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from labkit.checks.common import SWALLOWS, of_its_own, same_task
-from labkit.checks.exercise import Finding, Seen
+from labkit.checks.common import SWALLOWS, bodies, of_its_own, same_task
+from labkit.checks.exercise import Case, Finding, Seen
+from labkit.checks.rows import stored
 from labkit.errors import InvalidTransition, LabkitError, StaleTask, TaskNotFound
 from labkit.faults.fault import Crash
 from labkit.faults.outcome import plain
@@ -21,43 +23,78 @@ from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
 LONG = "the certificate for the shop was refused by the third of four registrars: its name is not in the zone yet"
-ERRORS: tuple[Callable[[], Exception], ...] = (
-    lambda: KeyError("no such container"),
-    lambda: RuntimeError(LONG),
-    lambda: ZeroDivisionError(),
-    lambda: StaleTask("another deployment of the shop came first"),
-    lambda: InvalidTransition("the shop cannot go from new to closed"),
-    lambda: TaskNotFound("the shop has no such job"),
-)
-EXITS: tuple[type[BaseException], ...] = (CancelledError, GeneratorExit)
 MEANWHILE: dict[str, dict[str, Any]] = {  # what somebody else writes while the work fails
     "cancelled": {"state": TaskState.CANCELLED},
     "taken over": {"state": TaskState.RUNNING, "worker_id": "w9"},
 }
 
 
-def failing_work(function: Any, process: Process) -> list[dict[str, Any]]:
-    """Call the answer once for each way to fail."""
-    told = [_try(function, process, make()) for make in ERRORS]
-    told += [_try(function, process, kind("told to leave")) for kind in EXITS]
-    return told + [_try(function, process, ValueError("no space left"), meanwhile) for meanwhile in MEANWHILE]
+@dataclass(frozen=True)
+class Way:
+    """One way to fail: the error that the work raises, and what somebody else writes into the task meanwhile."""
+
+    error: type[BaseException]
+    text: str = ""  # empty: the error has no arguments
+    meanwhile: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.error.__name__
+
+    @property
+    def task_id(self) -> str:
+        return f"job {self.meanwhile or self.kind}"
+
+    def make(self) -> BaseException:
+        return self.error(self.text) if self.text else self.error()
 
 
-def _try(function: Any, process: Process, error: BaseException, meanwhile: str = "") -> dict[str, Any]:
-    store, asked, kind = process.store, [], type(error).__name__
-    task = store.save(Task(f"job {meanwhile or kind}", "fail"))
+IN_TURN = (Way(KeyError, "no such container"), Way(RuntimeError, LONG))
+ALONE = (
+    Way(ZeroDivisionError),
+    Way(StaleTask, "another deployment of the shop came first"),
+    Way(InvalidTransition, "the shop cannot go from new to closed"),
+    Way(TaskNotFound, "the shop has no such job"),
+)
+ERRORS = {"work_raises_in_turn": IN_TURN, **{f"work_raises_{way.kind}": (way,) for way in ALONE}}
+EXITS = {f"work_raises_{kind.__name__}": (Way(kind, "told to leave"),) for kind in (CancelledError, GeneratorExit)}
+BEATEN = {
+    f"work_fails_when_{meanwhile.replace(' ', '_')}": (Way(ValueError, "no space left", meanwhile),)
+    for meanwhile in MEANWHILE
+}
+
+
+def failures(function: str) -> tuple[Case, ...]:
+    """A case for each way to fail."""
+    return tuple(
+        Case(name, bodies(function, partial(_fail, ways)), partial(_set_up, ways), databases=("sqlite",))
+        for name, ways in {**ERRORS, **EXITS, **BEATEN}.items()
+    )
+
+
+def _set_up(ways: tuple[Way, ...], process: Process) -> None:
+    for way in ways:
+        process.store.save(Task(way.task_id, "fail"))
+
+
+def _fail(ways: tuple[Way, ...], function: Any, process: Process) -> list[dict[str, Any]]:
+    return [_try(way, function, process) for way in ways]
+
+
+def _try(way: Way, function: Any, process: Process) -> dict[str, Any]:
+    store, error, asked = process.store, way.make(), []
 
     def work(user_input: str, idempotency_key: str) -> str:
         asked.append(idempotency_key)
-        if meanwhile and len(asked) == 1:
-            store.save(replace(store.get(task.id) or task, **MEANWHILE[meanwhile]))
+        if way.meanwhile and len(asked) == 1:
+            store.save(replace(store.get(way.task_id) or Task(way.task_id, "fail"), **MEANWHILE[way.meanwhile]))
         raise error
 
-    said: dict[str, Any] = {"kind": kind, "text": str(error.args[0]) if error.args else "", "meanwhile": meanwhile}
-    said |= _how(lambda: function(store, task.id, work), error) | {"asked": len(asked)}
-    stored = store.get(task.id) or task
-    said["handed_back"] = "returned" in said and same_task(said.pop("returned"), plain(stored)) is None
-    return said | {"state": str(stored.state), "error": stored.error, "worker_id": stored.worker_id}
+    said: dict[str, Any] = {"kind": way.kind, "text": way.text, "meanwhile": way.meanwhile}
+    said |= _how(lambda: function(store, way.task_id, work), error) | {"asked": len(asked)}
+    now = stored(process)[way.task_id]
+    said["handed_back"] = "returned" in said and same_task(said.pop("returned"), now) is None
+    return said | {"state": now["state"], "error": now["error"], "worker_id": now["worker_id"]}
 
 
 def _how(call: Callable[[], Any], error: BaseException) -> dict[str, Any]:
@@ -71,19 +108,20 @@ def _how(call: Callable[[], Any], error: BaseException) -> dict[str, Any]:
     return {"came": "", "same": False, "library": False, "returned": plain(returned)}
 
 
-def _all(seen: Seen, kinds: set[str], meanwhile: bool) -> list[dict[str, Any]]:
+def _asked(seen: Seen) -> list[dict[str, Any]]:
+    """What came of each call that called the work."""
     told = seen.end.last.value if seen.kind == "end" and seen.end.last.how == "returned" else []
-    return [one for one in told if one["asked"] and bool(one["meanwhile"]) == meanwhile and one["kind"] in kinds]
+    return [one for one in told if one["asked"]]
 
 
 def asked_to_fail(seen: Seen, facts: dict[str, Any]) -> bool:
     """Whether the answer called the work that fails."""
-    return seen.kind == "end" and seen.end.last.how == "returned" and any(one["asked"] for one in seen.end.last.value)
+    return bool(_asked(seen))
 
 
 def any_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Every Exception is a failure: stored with its text, and handed on as the object that it is."""
-    for one in _all(seen, {type(make()).__name__ for make in ERRORS}, False):
+    for one in _asked(seen):
         kind = one["kind"]
         if one["state"] != "failed":
             why = "only some kinds of errors are stored as failures"
@@ -109,7 +147,7 @@ def any_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def any_exit(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """A cancellation and a closed generator are no failures of the work."""
-    for one in _all(seen, {kind.__name__ for kind in EXITS}, False):
+    for one in _asked(seen):
         if one["came"] != one["kind"]:
             return Finding(
                 f"the work raised {one['kind']}, which is no Exception, and {one['came'] or 'nothing'} came out", SWALLOWS
@@ -124,7 +162,7 @@ def any_exit(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def beaten_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The work fails, and somebody else was faster: theirs stays, and the caller gets an error or what is stored."""
-    for one in _all(seen, {"ValueError"}, True):
+    for one in _asked(seen):
         there = f"the work failed after its task was {one['meanwhile']} by somebody else"
         wanted = MEANWHILE[one["meanwhile"]]
         if one["state"] != wanted["state"] or one["worker_id"] != wanted.get("worker_id", one["worker_id"]):

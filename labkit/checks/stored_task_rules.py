@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from labkit.checks import stored_task_failures as failures
 from labkit.checks.common import crash_rule, crashed, ends, interrupted, raised, same_task
 from labkit.checks.exercise import Finding, Property, Seen
-from labkit.checks.stored_task_failures import any_exit, any_failure, asked_to_fail, beaten_failure
 from labkit.checks.stored_task_races import EFFECT, LEAVING, cancel_stands, leaves, no_failure, one_end, told
 
 KEPT = ("user_input", "priority", "idempotency_key", "created_at", "available_at")
@@ -242,23 +242,23 @@ def _when_work_fails() -> tuple[Property, ...]:
         Property(
             "any failure",
             "whatever Exception the work raises is stored as its failure, and comes through as it is",
-            any_failure,
-            ("work_raises",),
-            asked_to_fail,
+            failures.any_failure,
+            tuple(failures.ERRORS),
+            failures.asked_to_fail,
         ),
         Property(
             "any exit",
             "whatever the work raises that is no Exception comes through, and is no failure",
-            any_exit,
-            ("work_raises",),
-            asked_to_fail,
+            failures.any_exit,
+            tuple(failures.EXITS),
+            failures.asked_to_fail,
         ),
         Property(
             "a beaten failure",
             "a work that fails when somebody else has written the task writes nothing over it, and its caller is told",
-            beaten_failure,
-            ("work_raises",),
-            asked_to_fail,
+            failures.beaten_failure,
+            tuple(failures.BEATEN),
+            failures.asked_to_fail,
         ),
     )
 

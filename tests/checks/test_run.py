@@ -274,6 +274,20 @@ def test_missing_postgres_is_said(monkeypatch):
     assert "not exercised on postgres: no server here" == report.message
 
 
+@pytest.mark.parametrize(("path", "verdict"), [("right/raw_sql_cte", HOLDS), ("wrong/do_nothing", BROKEN)])
+def test_a_costly_case_is_run_last_and_for_a_whole_answer_only(path, verdict, monkeypatch):
+    """An answer that is broken already is told so without the orders of three workers."""
+    begun = []
+    real = run._take
+    monkeypatch.setattr(run, "_take", lambda heard, said: (begun.append(said.get("seen") and said["case"]), real(heard, said)))
+    source = (ROOT / f"tests/answers/claim/{path}.py").read_text()
+    report = check(source, "claim", databases=("sqlite",))
+    assert verdict == report.verdict
+    seen = list(dict.fromkeys(filter(None, begun)))
+    assert ("three_workers_four_tasks" in seen) == (verdict == HOLDS)
+    assert "three_workers_four_tasks" == seen[-1] or verdict == BROKEN
+
+
 BEATEN = """
 from dataclasses import replace
 def execute_task_if_not_done(store, task_id, work):
