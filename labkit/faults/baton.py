@@ -1,10 +1,10 @@
 """Several actors, of which exactly one moves: whoever holds the baton runs until its next crossing.
 
-The order in which actors move is an input. An actor gives the baton up before each crossing; who gets it next is decided by a
-`choose` function that an order, or a search over orders, supplies. A sleeping actor wakes when nobody else can move (the clock jumps). An
-actor that meets a lock waits until some transaction has ended: on SQLite we see the refusal, on PostgreSQL the statement blocks inside the server
-and we ask `pg_blocking_pids`. When nobody can move any more, that is a deadlock and is said so. Nothing here depends on how fast a machine is, but for one thing that is the
-server's own: where two wait for one row, PostgreSQL decides which of them gets it first.
+The order in which actors move is an input. An actor gives the baton up before each crossing; who gets it next is decided by a `choose` function that
+an order, or a search over orders, supplies. A sleeping actor wakes when nobody else can move (the clock jumps). An actor that meets a lock waits until
+some transaction has ended: on SQLite we see the refusal, on PostgreSQL the statement blocks inside the server and we ask `pg_blocking_pids`. When
+nobody can move any more, that is a deadlock and is said so. Nothing here depends on how fast a machine is, but for one thing that is the server's own:
+where two wait for one row, PostgreSQL decides which of them gets it first.
 
 Ctrl-C is for whoever runs the stage: no actor's code can take it for an error of its own and go on.
 
@@ -122,8 +122,8 @@ class Baton:
 
     def _look_at_blocked(self) -> None:
         """After each move: whoever waited for a lock inside the server and has it now, comes back before anybody else moves."""
-        # subtle: who comes back may have held up another who waits, so all are asked until nobody comes
-        while any([self._comes_back(actor) for actor in self.actors if actor.state == BLOCKED]):
+        # subtle: who comes back may have held up another who waits, so all are asked again until nobody comes
+        while any(self._comes_back(actor) for actor in self.actors if actor.state == BLOCKED):
             pass
 
     def _comes_back(self, actor: Actor) -> bool:

@@ -11,10 +11,10 @@ from sqlalchemy import Engine, insert
 
 from labkit.faults import End, Scenario, interleave
 from labkit.faults.process import Process
+from labkit.lessons import claims
 from labkit.queue import Lease, TaskQueue
 from labkit.queue.claim import claim
 from labkit.tables import tasks
-from tests.queue import broken_claims
 
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 Claim = Callable[[Engine, str, datetime], list[str]]
@@ -101,7 +101,7 @@ def test_all_that_is_due_is_taken(database: str) -> None:
 @pytest.mark.postgres
 def test_broken_claims_are_found(broken: str, where: set[str]) -> None:
     """SELECT-then-UPDATE doubles on both databases; an UPDATE by id alone on PostgreSQL, where SQLite hides the bug."""
-    made = scenario(getattr(broken_claims, broken), 2, ("a", "b"))
+    made = scenario(getattr(claims, broken), 2, ("a", "b"))
     found = {database for database in ("sqlite", "postgres") if interleave(made, database).verdict == "broken"}
     assert where == found
 
@@ -114,7 +114,7 @@ def test_limit_inside_in_takes_several(postgres: Engine) -> None:
         connection.execute(
             insert(tasks), [{"id": f"t{n:03}", "user_input": "x", "available_at": now} for n in range(20)]
         )
-    assert len(broken_claims.limit_inside_in(postgres, "w", now)) > 1
+    assert len(claims.limit_inside_in(postgres, "w", now)) > 1
 
 
 def test_no_lease_never_comes_back(engine: Engine) -> None:
@@ -123,9 +123,9 @@ def test_no_lease_never_comes_back(engine: Engine) -> None:
     later = now.replace(year=2027)
     with engine.begin() as connection:
         connection.execute(insert(tasks), [{"id": i, "user_input": "x", "available_at": now} for i in "ab"])
-    assert ["a"] == broken_claims.no_lease(engine, "dead", now)
+    assert ["a"] == claims.no_lease(engine, "dead", now)
     assert "b" == getattr(claim(engine, "dead", 60.0, now), "id", None)
-    assert [] == broken_claims.no_lease(engine, "next", later)
+    assert [] == claims.no_lease(engine, "next", later)
     assert ["b"] == reference(engine, "next", later)
     assert [] == reference(engine, "next", later)
 
