@@ -19,6 +19,13 @@ settings.register_profile("labkit", derandomize=True, database=None, deadline=No
 settings.load_profile("labkit")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file share a worker, and so do the cells of a notebook; those marked `spread` run wherever there is room."""
+    for item in items:
+        if item.get_closest_marker("spread") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
 @pytest.fixture
 def clock() -> VirtualClock:
     """A clock that stands still until somebody sleeps."""
