@@ -16,7 +16,7 @@ lab: .venv/all.stamp
 test: .venv/dev.stamp
 	@sh .ci/browser
 	$(BIN)/ruff check .
-	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 2 --dist loadgroup $(NBVAL) tests $(BOOKS)"
+	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests $(BOOKS)"
 
 # Runs every notebook again, stores it in the normal form and releases the exercises.
 notebooks: .venv/dev.stamp

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine
+from xdist.scheduler import LoadScopeScheduling
 
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
@@ -18,12 +20,26 @@ from labkit.tables import create_tables, metadata
 settings.register_profile("labkit", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("labkit")
 
+SPREAD = {
+    "tests/test_right_answers.py",
+    "tests/test_wrong_answers.py",
+    "tests/checks/test_fidelity.py",
+    "tests/checks/test_host.py",
+    "tests/checks/test_mutants.py",
+}
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file share a worker, and so do the cells of a notebook; those marked `spread` run wherever there is room."""
-    for item in items:
-        if item.get_closest_marker("spread") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+class Sharing(LoadScopeScheduling):
+    """The tests of a file share a worker, as do the cells of a notebook; those that judge answers one by one run wherever there is room."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file in SPREAD else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
+    return Sharing(config, log)
 
 
 @pytest.fixture

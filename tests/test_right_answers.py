@@ -9,7 +9,6 @@ from tests.corpus import RIGHT, exercise, name
 
 
 @pytest.mark.slow
-@pytest.mark.spread
 @pytest.mark.postgres
 @pytest.mark.parametrize("path", RIGHT, ids=name)
 def test_right_answer_holds(path):

@@ -8,7 +8,6 @@ from tests.corpus import DIAGNOSED, WRONG, exercise, name
 
 
 @pytest.mark.slow
-@pytest.mark.spread
 @pytest.mark.postgres
 @pytest.mark.parametrize("path", WRONG, ids=name)
 def test_wrong_answer_does_not_hold(path):

@@ -65,7 +65,6 @@ def deaths(record):
 
 
 @pytest.mark.slow
-@pytest.mark.spread
 @pytest.mark.postgres
 @pytest.mark.parametrize(("asked", "name", "database"), EVERY)
 def test_a_raised_crash_is_a_sigkill(asked, name, database, shared, monkeypatch):

@@ -118,7 +118,6 @@ SEARCHED = [
 ]
 
 
-@pytest.mark.spread
 @pytest.mark.parametrize("path", SEARCHED)
 def test_right_answer_holds_in_a_search(path):
     """A search draws only from the faults that the case expects, so that a right answer holds, and its crashes are looked at too."""

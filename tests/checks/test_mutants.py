@@ -41,7 +41,6 @@ MUTANTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.spread
 @pytest.mark.postgres
 @pytest.mark.parametrize(("parent", "says", "text"), MUTANTS.values(), ids=MUTANTS)
 def test_mutant_is_rejected(parent, says, text):

@@ -258,6 +258,15 @@ def test_a_thread_of_an_actor_is_not_interrupted(world: World) -> None:
     assert ["p1", "p1", "p2", "p2", "p1", "p2"] == [call.process for call in over.calls]
 
 
+@pytest.fixture
+def as_python_starts() -> Iterator[None]:
+    """Ctrl-C does what it does in a program and in a notebook; whoever runs the tests may have said otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("as_python_starts")
 def test_ctrl_c_ends_the_run_whatever_the_code_swallows() -> None:
     """It is not an error of the actor's: it comes out of the run, and the next run is a run like any other."""
 
@@ -276,6 +285,7 @@ def test_ctrl_c_ends_the_run_whatever_the_code_swallows() -> None:
         assert "done" == calm.run(Schedule())[0].last.value
 
 
+@pytest.mark.usefixtures("as_python_starts")
 def test_an_interrupted_run_leaves_no_code_that_goes_on() -> None:
     """Who had not ended when the run was interrupted does nothing more, not even in its `finally`."""
 
