@@ -74,7 +74,8 @@ def serve(report: Report, *, exercise: str, source: str, database: str, url: str
         for case in asked.cases_on(database):
             if engine == "kill" and case.engine == "sweep":  # these need a process for each process
                 continue
-            report({"case": case.name, "database": database})
+            printed = {"output": output.getvalue()} if case.costly else {}  # perhaps nobody listens any longer
+            report({"case": case.name, "database": database, **printed})
             world = worlds.empty(kind_of(case, database), database=bool(database))
             runner = Runner(case.scenario(asked.id, answer), world)
             covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
@@ -183,7 +184,7 @@ def _left(runner: Runner, schedule: Schedule) -> list[tuple[str, End]]:
 def _as_left(runner: Runner, schedule: Schedule) -> End:
     """The world as the process left it in which the last fault struck, before anybody went on."""
     number, bodies = 1, runner.scenario.bodies
-    run = runner.once(runner.start, number, bodies, schedule.injections, follow(schedule.order))
+    run = runner.once(runner.start, number, bodies, schedule.injections, partial(follow, schedule.order))
     while run.needs_restart and number + len(bodies) <= schedule.injections[-1].process:
         number, bodies = number + len(bodies), (runner.scenario.restarted,)
         run = runner.generation(number, bodies, schedule.injections)

@@ -57,7 +57,7 @@ class _Listening:
 
     @property
     def ended_well(self) -> bool:
-        """Whether the answer came to the end of everything so far, right or wrong."""
+        """Whether the answer came to the end of all that was asked of it so far, right or wrong."""
         return self.finished and "ends" not in self.jury.worst
 
     def __str__(self) -> str:
@@ -204,6 +204,7 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.finished = any(outcome.how == "endless" for outcome in seen.end.outcomes)
         case {"case": case, "database": database}:
             heard.case, heard.database = case, database
+            heard.output = said.get("output", heard.output)
             heard.finished = heard.jury.broken and heard.exercise.case(case).costly  # whoever waits for red has it sooner
         case {"covered": _}:
             heard.covered.add(said)

@@ -30,7 +30,6 @@ def word(said: Any) -> dict[str, Any]:
     match said:
         case (
             {"seen": _, "case": _, "end": _}
-            | {"case": str(), "database": str()}
             | {"loaded": str()}
             | {"finished": str(), "output": str()}
             | {"forbidden": str()}
@@ -39,6 +38,8 @@ def word(said: Any) -> dict[str, Any]:
             | {"failed": str()}
             | {"trace": str(), "ends": list()}
         ):
+            return dict(said)
+        case {"case": str(), "database": str()} if isinstance(said.get("output", ""), str):
             return dict(said)
         case {"covered": str()} if _counted(dict(said)):
             return dict(said)

@@ -1,14 +1,15 @@
 """An actor: one process on a stage with others, as its gate and its connections see the stage.
 
 At each crossing it lets others move, at each sleep it sleeps in virtual time, at each lock it waits until asking again is worth it. Its code runs as a
-greenlet: all actors share one thread, and none moves before it is switched to. A thread that an actor's own code starts is not interrupted, and while that
-code waits for it the others stand still.
+greenlet: all actors share one thread, and none moves before it is switched to. Code that starts threads of its own, or an event loop, cannot be switched
+so; the run is given up and made again with actors that are threads (see `threaded`).
 
-Not handled here: who moves next (see `baton`).
+Not handled here: who moves next (see `baton`), and what a library keeps for each thread, such as a `threading.local` or who holds an `RLock`: actors share it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import select
 import threading
 from collections.abc import Callable
@@ -72,10 +73,19 @@ class Actor(LockWait):
     def hand_back(self, state: str) -> None:
         """Give the baton up and return when it is ours again."""
         self.state = state
+        if threading.get_ident() != self.stage.thread:
+            self.starts_thread()  # it had started long ago
         self._goes_on_at = getcurrent()
-        with self.stage.event_loop_aside():
-            self.stage.hub.switch()
+        if asyncio._get_running_loop() is not None:
+            asyncio._set_running_loop(None)  # subtle: this code never goes on, and must not leave its loop to the thread
+            self.stage.needs_threads = True
+        self.stage.hub.switch()
         self.state = READY
+
+    def starts_thread(self) -> None:
+        if self.stage.crowd > 1:
+            self.stage.needs_threads = True
+            raise Crash("this run is made again")
 
     def _play(self) -> None:
         try:
@@ -85,31 +95,22 @@ class Actor(LockWait):
         except BaseException as error:
             self.stage.failure = error
         finally:
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self.state = DONE
         self.stage.crowd -= 1
 
     def abandon(self) -> None:
         """Never go on, and let nobody clean up."""
         if self.state != DONE:
-            self._end()
+            self.end()
             _left_behind.append(self._goes_on_at)
-
-    @property
-    def _meets_others(self) -> bool:
-        """Whether others are there, and this is our own code: a thread that it started cannot be switched away from."""
-        return self.stage.crowd > 1 and self._is_at_home
-
-    @property
-    def _is_at_home(self) -> bool:
-        return threading.get_ident() == self.stage.thread
 
     # what a gate asks of its stage
 
     def turn(self) -> None:
-        if self.stage.crowd > 1 and self._is_at_home:
+        if self.stage.crowd > 1:
             if not self.beaten:
                 return self.hand_back(READY)
             # subtle: whoever asks again and again for a lock must let its holder move, or the two would never end
@@ -117,14 +118,14 @@ class Actor(LockWait):
             self.retry()
 
     def sleep(self, seconds: float) -> None:
-        if self._meets_others:
+        if self.stage.crowd > 1:
             self.until = self.stage.clock.elapsed + max(0.0, seconds)
             self.hand_back(ASLEEP)
         else:
             self.stage.clock.sleep(seconds)
 
     def leave(self, how: str) -> NoReturn:
-        if self._is_at_home:
+        if threading.get_ident() == self.stage.thread:
             self.left, self._goes_on_at = how, getcurrent()
             self.abandon()
             while True:
@@ -135,8 +136,6 @@ class Actor(LockWait):
     # what a connection asks when it meets a lock
 
     def retry(self) -> bool:
-        if not self._is_at_home:
-            return False
         self.until = self.stage.clock.elapsed + BUSY_SECONDS
         self.hand_back(LOCKED)
         return self.until > self.stage.clock.elapsed
@@ -150,7 +149,7 @@ class Actor(LockWait):
     # what a connection asks whose statements block inside a server
 
     def inside(self, socket: Socket, act: Callable[[], Any]) -> Any:
-        if self.stage.server is None or not self._is_at_home:
+        if self.stage.server is None:
             return act()
         self.asks, self.victim = socket, False
         self.patience = LOOK_AGAIN if self.stage.crowd > 1 else LOOK_AT_ONE
@@ -160,7 +159,7 @@ class Actor(LockWait):
             self.asks, self.patience = None, LockWait.patience
 
     def no_answer(self) -> None:
-        while self._is_at_home and self.is_blocked() and not self.has_answer():
+        while self.is_blocked() and not self.has_answer():
             self.hand_back(BLOCKED)
 
     def is_blocked(self) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,43 +25,71 @@ from greenlet import getcurrent
 
 from labkit.clock import VirtualClock
 from labkit.faults.actor import ASLEEP, BLOCKED, LOCKED, LOOK_AGAIN, READY, Actor, Server
+from labkit.faults.threaded import ThreadedActor, closed_door
 
-__all__ = ["Actor", "Baton", "Choose", "Server"]
+__all__ = ["Actor", "Baton", "Choose", "NeedsThreads", "Server"]
 
 Choose = Callable[[Sequence[Actor], Actor | None], Actor]
 
 
-class Baton:
-    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next."""
+class NeedsThreads(Exception):
+    """The code of an actor cannot be switched as a greenlet: the run must be made again, with threads."""
 
-    def __init__(self, clock: VirtualClock, choose: Choose | None = None, server: Server | None = None) -> None:
+
+class Baton:
+    """Runs actors to their ends, one moving at a time. `choose(ready, current)` says who moves next.
+
+    Actors are threads if `threaded`, and in a notebook, which runs in an event loop of its own; else they are greenlets.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        choose: Choose | None = None,
+        server: Server | None = None,
+        *,
+        threaded: bool = False,
+    ) -> None:
         self.clock, self.server = clock, server
         self._choose = choose or _go_on
         self.actors: list[Actor] = []
         self.crowd = 0  # actors that have not ended
         self.current: Actor | None = None
         self.deadlock = ""
+        self.threaded = threaded or asyncio._get_running_loop() is not None
+        self.needs_threads = False
         self.failure: BaseException | None = None  # of ours, not of an actor's code
         self.hub, self.thread = getcurrent(), threading.get_ident()  # where an actor that gives the baton up comes back to
+        self.door = closed_door()  # the same for threads
         self._interrupted = False
 
     def add(self, body: Callable[[Actor], None]) -> Actor:
-        actor = Actor(self, len(self.actors) + 1, body)
+        actor = (ThreadedActor if self.threaded else Actor)(self, len(self.actors) + 1, body)
         self.actors.append(actor)
         return actor
 
     def run(self) -> None:
-        """Let the actors move until each has ended or can never move again."""
+        """Let the actors move until each has ended or can never move again. Raises `NeedsThreads` when greenlets will not do."""
         self.crowd = len(self.actors)
-        with self._hearing_interrupts(), self.event_loop_aside():
-            while self.failure is None and (chosen := self._next()) is not None:
-                self.current = chosen
-                chosen.move()
-                if self._interrupted:
-                    self.failure = KeyboardInterrupt()
-        if self.failure is not None:
+        hooks = sys.get_asyncgen_hooks()
+        try:
+            with self._hearing_interrupts():
+                while (chosen := self._next()) is not None:
+                    self.current = chosen
+                    chosen.move()
+                    self._raise_what_came()
+        except BaseException:
             for actor in self.actors:
                 actor.abandon()
+            sys.set_asyncgen_hooks(*hooks)  # an abandoned event loop may have left its own
+            raise
+
+    def _raise_what_came(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if self.needs_threads:
+            raise NeedsThreads
+        if self.failure is not None:
             raise self.failure
 
     @contextmanager
@@ -79,16 +108,6 @@ class Baton:
     def _interrupt(self, *signalled: Any) -> None:
         self._interrupted = True
         raise KeyboardInterrupt
-
-    @contextmanager
-    def event_loop_aside(self) -> Iterator[None]:
-        """While others move, the event loop of whoever gives way is not the one that runs in this thread."""
-        running = asyncio._get_running_loop()
-        asyncio._set_running_loop(None)
-        try:
-            yield
-        finally:
-            asyncio._set_running_loop(running)
 
     def _next(self) -> Actor | None:
         while True:

@@ -54,6 +54,12 @@ class _Guide:
     in_a_row: int = 0
     spared: bool = False  # an interruption was left out, since this order equals it
 
+    def begin(self) -> _Guide:
+        """Follow the prefix from its start, with nothing noted yet."""
+        self.taken, self.others, self.willing = [], [], []
+        self.in_a_row, self.spared = 0, False
+        return self
+
     def __call__(self, ready: Sequence[Actor], current: Actor | None) -> Actor:
         offered = self._offered(ready, current)
         numbers = [actor.number for actor in offered]
@@ -107,7 +113,7 @@ def interleave_runs(
             done.closed = False
             return
         guide = _Guide(waiting.pop(), alike)
-        run = runner.once(runner.start, 1, runner.scenario.bodies, choose=guide)
+        run = runner.once(runner.start, 1, runner.scenario.bodies, begin=guide.begin)
         done.runs += 1
         schedule = Schedule(order=_as_order(guide.taken))
         done.contested += guide.spared or len(schedule.order) > len(set(guide.taken))

@@ -178,6 +178,10 @@ class Process:
         """Write something into the record of the run; it is no call and no fault can sit on it."""
         self.gate.tell("note", label, text)
 
+    def starts_thread(self) -> None:
+        """Told before the process's code starts a thread."""
+        self._locks.starts_thread()
+
     def end(self) -> None:
         """Give back what the process held: its connections and its locks."""
         self.gate.close()
@@ -191,7 +195,7 @@ def run_body(process: Process, body: Callable[[Process], Any]) -> Outcome:
     name = process.gate.process
     outcome = Outcome(name, "crashed")
     try:
-        with inside_process():
+        with inside_process(process.starts_thread):
             value = body(process)
         if not process.gate.dead:
             outcome = Outcome(name, "returned", plain(value))

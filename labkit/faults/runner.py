@@ -8,11 +8,11 @@ Not handled here: which schedules to run (see `sweep`, `interleave`, `search`), 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from labkit.faults.baton import Actor, Baton, Choose
+from labkit.faults.baton import Actor, Baton, Choose, NeedsThreads
 from labkit.faults.ending import end_of, plain_rows
 from labkit.faults.fault import Fault, fits
 from labkit.faults.gate import Alone, Gate
@@ -74,6 +74,7 @@ class Runner:
 
     def __init__(self, scenario: Scenario, world: World) -> None:
         self.scenario, self.world = scenario, world
+        self._threaded = False  # its code has been seen to need threads
         self._set_the_scene()
         self.start = world.photograph()
 
@@ -91,18 +92,26 @@ class Runner:
         first: int,
         bodies: Sequence[Body],
         faults: Sequence[Injection] = (),
-        choose: Choose | None = None,
+        begin: Callable[[], Choose | None] = lambda: None,
     ) -> Generation:
-        """Put the world back to `start` and run one generation of processes, named from p`first` on."""
+        """Put the world back to `start` and run one generation of processes, named from p`first` on.
+
+        `begin` makes what says who moves next; it is called again when the code turns out to need threads.
+        """
         self.world.put_back(start)
-        return self.generation(first, bodies, faults, choose)
+        try:
+            return self.generation(first, bodies, faults, begin())
+        except NeedsThreads:
+            self._threaded = True
+            self.world.put_back(start)
+            return self.generation(first, bodies, faults, begin())
 
     def generation(
         self, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = (), choose: Choose | None = None
     ) -> Generation:
         """The same from the world as it is now."""
         made = Generation()
-        stage = Baton(self.world.clock, choose, self.world.server)
+        stage = Baton(self.world.clock, choose, self.world.server, threaded=self._threaded)
         outcomes: dict[int, Outcome] = {}
         gates: list[Gate] = []
 
@@ -117,7 +126,12 @@ class Runner:
             gate.tell("end", outcome.how, "" if str(outcome) == outcome.how else str(outcome))
 
         actors = [stage.add(partial(play, first + index, body)) for index, body in enumerate(bodies)]
-        stage.run()
+        try:
+            stage.run()
+        except BaseException:
+            for gate in gates:  # who has not ended never will
+                gate.close()
+            raise
         for number, actor in enumerate(actors, first):
             made.outcomes.append(outcomes.get(number) or self._left(number, actor, made))
         made.struck = [i for gate in gates for i in gate.struck]
@@ -140,20 +154,19 @@ class Runner:
     def token(self, schedule: Schedule) -> Token:
         return Token(self.scenario.name, self.world.kind, schedule)
 
-    def run(self, schedule: Schedule, choose: Choose | None = None) -> tuple[End, list[Generation]]:
+    def run(self, schedule: Schedule) -> tuple[End, list[Generation]]:
         """Run a whole schedule from the start."""
         bodies, first = self.scenario.bodies, 1
-        choose = choose or follow(schedule.order)
-        generations = [self.once(self.start, first, bodies, schedule.injections, choose)]
+        generations = [self.once(self.start, first, bodies, schedule.injections, partial(follow, schedule.order))]
         while generations[-1].needs_restart and len(generations) <= MOST_RESTARTS:
             first += len(bodies)
             bodies = (self.scenario.restarted,)
             generations.append(self.generation(first, bodies, schedule.injections))
         return self.end(schedule, generations), generations
 
-    def replay(self, schedule: Schedule, choose: Choose | None = None) -> tuple[End, Trace]:
+    def replay(self, schedule: Schedule) -> tuple[End, Trace]:
         """The same, shown. Two replays of one schedule give equal traces, to the byte."""
-        end, generations = self.run(schedule, choose)
+        end, generations = self.run(schedule)
         lines = list(renamed(record for g in generations for record in g.record))
         notes = [Line("note", time=end.seconds, label=UNREACHED, text=place) for place in end.unreached]
         notes += [Line("note", time=end.seconds, label=MOVED, text=it) for it in end.moved]

@@ -52,6 +52,9 @@ class LockWait:
     def retry(self) -> bool:
         return False
 
+    def starts_thread(self) -> None:
+        """The code of the process is about to start a thread."""
+
     def refused(self) -> None:
         """A statement was refused at once for a lock that another holds: asking again is worth it when a transaction has ended."""
 

@@ -30,7 +30,7 @@ from labkit.store.contract import error_text
 from labkit.task import Task
 
 T = TypeVar("T")
-BEATS = 4  # heartbeats within one lease: three may fail before it ends
+BEATS = 4  # heartbeats within one lease: two in a row may fail, and the third still comes well before it ends
 POLL_SECONDS = 0.5
 _OUTAGE = (StoreBusy, DBAPIError, NoFreeConnection)
 _log = logging.getLogger("labkit.worker")

@@ -244,18 +244,41 @@ def test_each_actor_has_its_own_event_loop(world: World) -> None:
     assert ["p1", "p2", "p1", "p2"] == [call.process for call in over.calls if call.boundary == "cloud"]
 
 
-def test_a_thread_of_an_actor_is_not_interrupted(world: World) -> None:
-    """Its calls count as the process's own, and the others move when its starter does."""
+def charge_twice(process: Process) -> None:
+    for _ in range(2):
+        process.cloud.charge(process.name)
+
+
+def charge_twice_in_a_thread(process: Process) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(charge_twice, process).result(10)
+
+
+@pytest.mark.parametrize("order", ["1x1.2x1.1x1.2x1.1x9", "1x2.2x9", "2x1.1x2.2x9"])
+def test_a_thread_of_an_actor_is_interrupted_as_its_own_code_is(world: World, order: str) -> None:
+    """Code that works in threads of its own is put to the same orders as code that does not."""
+    plain = end(world, (charge_twice, charge_twice), order)
+    with open_world(world.kind) as another:
+        threaded = end(another, (charge_twice_in_a_thread, charge_twice_in_a_thread), order)
+    assert ["returned", "returned"] == [o.how for o in threaded.outcomes]
+    assert [call.process for call in plain.calls] == [call.process for call in threaded.calls]
+
+
+def test_a_thread_waits_for_a_lock_as_its_own_code_does(world: World) -> None:
+    """Whoever writes in a thread waits for who holds the row, and gets through."""
+
+    def write(process: Process) -> None:
+        with write_transaction(process.engine) as connection:
+            connection.execute(text(update("a")))
+            process.cloud.charge(process.name)
 
     def body(process: Process) -> None:
         with ThreadPoolExecutor(1) as pool:
-            for _ in range(2):
-                pool.submit(process.cloud.charge, process.name).result(10)
-        process.cloud.charge(process.name)
+            pool.submit(write, process).result(10)
 
-    over = end(world, (body, body), "1x1.2x1.1x1.2x1")
+    over = end(world, (write, body), "1x4.2x9")
     assert ["returned", "returned"] == [o.how for o in over.outcomes]
-    assert ["p1", "p1", "p2", "p2", "p1", "p2"] == [call.process for call in over.calls]
+    assert "0++" == over.tasks["a"]["user_input"]
 
 
 @pytest.fixture
@@ -286,22 +309,28 @@ def test_ctrl_c_ends_the_run_whatever_the_code_swallows() -> None:
 
 
 @pytest.mark.usefixtures("as_python_starts")
-def test_an_interrupted_run_leaves_no_code_that_goes_on() -> None:
-    """Who had not ended when the run was interrupted does nothing more, not even in its `finally`."""
+def test_an_interrupted_run_leaves_nothing_held(world: World) -> None:
+    """Who had not ended when the run was interrupted does nothing more, and what it held is free: the next run is a run like any other."""
+    done: list[str] = []
 
-    def waits(process: Process) -> None:
+    def writes(process: Process) -> None:
         try:
-            process.cloud.charge("ann")
+            with write_transaction(process.engine) as connection:
+                connection.execute(text(update("a")))
+                process.cloud.charge("ann")
         finally:
-            process.cloud.charge("bob")
+            done.append(process.name)
 
-    with World("sqlite") as world:
-        bodies = (waits, lambda process: signal.raise_signal(signal.SIGINT))
-        runner = Runner(Scenario("interrupted", bodies), world)
+    bodies = (writes, lambda process: signal.raise_signal(signal.SIGINT))
+    runner = Runner(Scenario("interrupted", bodies, setup=two_rows), world)
+    for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            runner.run(Schedule.parse("none;order=1x1.2x1"))
+            runner.run(Schedule.parse("none;order=1x3.2x1"))
         gc.collect()
-        assert [] == list(world.ledger.entries())
+    assert [] == done
+    calm = Runner(Scenario("calm", writes), world)
+    assert "returned" == calm.run(Schedule())[0].last.how
+    assert ["p1"] == done
 
 
 def test_whoever_runs_the_stage_keeps_its_event_loop(world: World) -> None:
