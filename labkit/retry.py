@@ -50,7 +50,7 @@ def backoff_delay(
     subtle: the floor is added and not maximised, or all that were told the same floor would come back in the same
     instant.
     """
-    return seconds_asked(retry_after) + rng.uniform(0.0, doubled(attempt, base, cap))
+    return min(LONGEST_WAIT, seconds_asked(retry_after) + rng.uniform(0.0, doubled(attempt, base, cap)))
 
 
 def seconds_asked(retry_after: Any, now: datetime | None = None) -> float:

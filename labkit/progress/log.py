@@ -51,6 +51,12 @@ FROM {ended} AS ended {_LAST[dialect]}
 WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
 
 
+_BEFORE = "(SELECT {} FROM progress_log WHERE task_id = :id ORDER BY position DESC LIMIT 1)"
+# the same for the task `:id` that has just been completed in its `:attempt`
+# subtle: as VALUES, since an INSERT ... SELECT that reads the table it writes to goes through a temporary one each time
+COMPLETED_ON_SQLITE = f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
+VALUES (:id, coalesce({_BEFORE.format("run + terminal")}, 1), :attempt, coalesce({_BEFORE.format("step")}, 0),
+  coalesce({_BEFORE.format("total_step")}, 0), 'completed', '', (SELECT updated_at FROM tasks WHERE id = :id), true)"""
 _END = {dialect: text(f"{end_sql(dialect, 'tasks')} RETURNING position") for dialect in _LAST}
 
 
@@ -109,11 +115,13 @@ class ProgressLog:
 
     def exists(self, task_id: str) -> bool:
         """Whether there is such a task, with or without events."""
+        task_id = plain_text("task_id", task_id)
         with busy_is_an_answer(), self._engine.connect() as connection:
             return connection.scalar(select(tasks.c.id).where(tasks.c.id == task_id)) is not None
 
     def after(self, task_id: str, position: int = 0) -> list[tuple[int, ProgressUpdate]]:
         """The events of the newest run behind `position`, oldest first; nothing for an unknown task."""
+        task_id = plain_text("task_id", task_id)
         with busy_is_an_answer(), self._engine.connect() as connection:
             state = connection.scalar(select(tasks.c.state).where(tasks.c.id == task_id))
             ended = state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
@@ -123,6 +131,7 @@ class ProgressLog:
 
     def history(self, task_id: str) -> list[tuple[int, ProgressUpdate]]:
         """The events of all runs, oldest first."""
+        task_id = plain_text("task_id", task_id)
         with busy_is_an_answer(), self._engine.connect() as connection:
             chosen = select(progress_log).where(_log.task_id == task_id).order_by(_log.position)
             return updates(connection.execute(chosen).all())

@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, select, update
 
 from labkit.database import busy_is_an_answer, db_now, write_transaction
 from labkit.errors import TaskNotFound
+from labkit.store.contract import plain_text
 from labkit.tables import task_from_row, tasks
 from labkit.task import Task, TaskState
 
@@ -45,9 +46,21 @@ def change(
     return None if row is None else task_from_row(row)
 
 
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that only reads; a lock that was waited for too long is `StoreBusy` here too."""
+    with busy_is_an_answer(), engine.connect() as connection:
+        yield connection
+
+
+def named(task_id: str) -> ColumnElement[bool]:
+    """The condition that it is this task; `UnstorableValue` for an id that no task can have."""
+    return tasks.c.id == plain_text("id", task_id)
+
+
 def find(connection: Connection, task_id: str) -> Task:
-    """The task as it is stored; `TaskNotFound`."""
-    row = connection.execute(select(tasks).where(tasks.c.id == task_id)).one_or_none()
+    """The task as it is stored; `TaskNotFound`, `UnstorableValue`."""
+    row = connection.execute(select(tasks).where(named(task_id))).one_or_none()
     if row is None:
         raise TaskNotFound(f"there is no task {task_id!r}")
     return task_from_row(row)

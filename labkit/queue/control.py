@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Engine
 
 from labkit.errors import InvalidTransition
 from labkit.progress.log import append_end
-from labkit.queue.change import ENDED, change, find, moment, writing
-from labkit.store.contract import log_written, storable_text
+from labkit.queue.change import ENDED, change, find, moment, named, writing
+from labkit.store.contract import log_written, plain_count, storable_text
 from labkit.tables import tasks
 from labkit.task import TRANSITIONS, Task, TaskState
 
@@ -29,7 +29,7 @@ def cancel(engine: Engine, task_id: str, reason: str = "", now: datetime | None 
     values = {"state": TaskState.CANCELLED.value, "lease_expires_at": None, "error": storable_text(reason) or None}
     with writing(engine) as connection:
         at = moment(connection, now)
-        task = change(connection, at, values, tasks.c.id == task_id, tasks.c.state.in_(_CANCELLABLE))
+        task = change(connection, at, values, named(task_id), tasks.c.state.in_(_CANCELLABLE))
         if task is None:
             return _cancelled_before(connection, task_id)
         append_end(connection, task_id)
@@ -45,9 +45,10 @@ def _cancelled_before(connection: Connection, task_id: str) -> Task:
 
 def set_priority(engine: Engine, task_id: str, priority: int, now: datetime | None = None) -> Task:
     """Let the task be claimed earlier or later; of a running one it counts from its next attempt on."""
+    values = {"priority": plain_count("priority", priority)}
     with writing(engine) as connection:
         at = moment(connection, now)
-        task = change(connection, at, {"priority": priority}, tasks.c.id == task_id, tasks.c.state.in_(_CHANGEABLE))
+        task = change(connection, at, values, named(task_id), tasks.c.state.in_(_CHANGEABLE))
         if task is None:
             raise InvalidTransition(f"{find(connection, task_id)} has ended: its priority means nothing")
     return task

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Row, Select, select, text
 
 from labkit.errors import InvalidTransition, StaleTask
 from labkit.progress.log import append_end
-from labkit.queue.change import change, find, moment, writing
+from labkit.queue.change import change, find, moment, named, reading, writing
 from labkit.queue.notify import notify
 from labkit.queue.options import begin_new_run, limit
 from labkit.store.contract import log_written
@@ -29,7 +29,7 @@ _MOST = 100  # dead in one transaction
 
 def bury(engine: Engine, now: datetime | None = None) -> list[Task]:
     """Fail the running tasks whose last lease is over, each with its terminal event. Returns those that were buried."""
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         if connection.execute(_expired(moment(connection, now))).first() is None:
             return []  # subtle: looking takes no write lock, and nearly always there is nothing to do
     with writing(engine) as connection:
@@ -65,7 +65,7 @@ def _bury(connection: Connection, at: datetime, row: Row[Any]) -> Task | None:
 def dead_letters(engine: Engine, limit: int = 100) -> list[Task]:
     """The failed tasks, those that failed first before the others."""
     chosen = select(tasks).where(text(FAILED_SQL)).order_by(tasks.c.updated_at, tasks.c.id)
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         return [task_from_row(row) for row in connection.execute(chosen.limit(limit))]
 
 
@@ -90,7 +90,7 @@ def requeue(connection: Connection, task_id: str, at: datetime, version: int | N
     """Make a failed task pending, with all its attempts before it; None if it has not failed (at this version)."""
     values = {"state": TaskState.PENDING.value, "error": None, "worker_id": None, "available_at": at}
     read = () if version is None else (tasks.c.version == version,)
-    task = change(connection, at, values, tasks.c.id == task_id, tasks.c.state == TaskState.FAILED.value, *read)
+    task = change(connection, at, values, named(task_id), tasks.c.state == TaskState.FAILED.value, *read)
     if task is not None:
         begin_new_run(connection, task_id, task.attempt)
     return task

@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Engine, select
 from labkit.database import parse_time
 from labkit.errors import StaleLease, TaskCancelled, TaskNotFound
 from labkit.progress.log import append_end
-from labkit.queue.change import change, find, moment, writing
+from labkit.queue.change import change, find, moment, reading, writing
 from labkit.queue.commit import one_commit, times
 from labkit.queue.options import give_back_attempt, limit
 from labkit.queue.statement import for_both
@@ -111,7 +111,7 @@ def release(engine: Engine, lease: Lease, *, delay: float = 0.0, now: datetime |
 
 def lost(engine: Engine, lease: Lease) -> StaleLease:
     """The error for a lease that is no longer held, saying what became of the task."""
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         try:
             task = find(connection, lease.task_id)
         except TaskNotFound:

@@ -16,7 +16,7 @@ from datetime import datetime
 from sqlalchemy import Engine, select
 
 from labkit.errors import InvalidTransition
-from labkit.queue.change import change, find, moment, writing
+from labkit.queue.change import change, find, moment, named, reading, writing
 from labkit.queue.lease import Lease, held, lost
 from labkit.queue.notify import notify
 from labkit.queue.options import give_back_attempt, put_options
@@ -53,7 +53,7 @@ def answer(engine: Engine, task_id: str, text: str, now: datetime | None = None)
     with writing(engine) as connection:
         at = moment(connection, now)
         values = {"state": TaskState.PENDING.value, "available_at": at}
-        task = change(connection, at, values, tasks.c.id == task_id, tasks.c.state == TaskState.WAITING.value)
+        task = change(connection, at, values, named(task_id), tasks.c.state == TaskState.WAITING.value)
         if task is None:
             raise InvalidTransition(f"{find(connection, task_id)} waits for no answer")
         put_options(connection, task_id, answer=told)
@@ -64,7 +64,7 @@ def answer(engine: Engine, task_id: str, text: str, now: datetime | None = None)
 def question(engine: Engine, task_id: str) -> Question:
     """What the task asked last; `TaskNotFound`."""
     chosen = select(task_options.c.question, task_options.c.answer).where(task_options.c.task_id == task_id)
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         find(connection, task_id)
         row = connection.execute(chosen).first()
     return Question() if row is None else Question(row.question, row.answer)

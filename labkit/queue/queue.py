@@ -19,8 +19,10 @@ from labkit.database import db_now
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
 from labkit.queue import claim, complete, control, dead, lease, park, submit, wait
+from labkit.queue.change import reading
 from labkit.queue.lease import Lease
 from labkit.queue.park import Question
+from labkit.store.contract import plain_text
 from labkit.tables import MAX_ATTEMPTS, task_options
 from labkit.task import Task
 
@@ -139,19 +141,19 @@ class TaskQueue:
 
     def webhook_url(self, task_id: str) -> str | None:
         """Where the end of this task is to be told, if anywhere."""
-        asked = select(task_options.c.webhook_url).where(task_options.c.task_id == task_id)
-        with self.engine.connect() as connection:
+        asked = select(task_options.c.webhook_url).where(task_options.c.task_id == plain_text("id", task_id))
+        with reading(self.engine) as connection:
             return connection.scalar(asked)
 
     def deadline(self, task_id: str) -> datetime | None:
         """When this task is no longer worth doing, if ever: as it was submitted, whatever has happened since."""
-        asked = select(task_options.c.deadline).where(task_options.c.task_id == task_id)
-        with self.engine.connect() as connection:
+        asked = select(task_options.c.deadline).where(task_options.c.task_id == plain_text("id", task_id))
+        with reading(self.engine) as connection:
             return connection.scalar(asked)
 
     def _time(self) -> datetime:
         given = self._now()
-        with self.engine.connect() as connection:
+        with reading(self.engine) as connection:
             return given or connection.execute(select(db_now())).scalar_one()
 
     def __repr__(self) -> str:

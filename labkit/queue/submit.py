@@ -2,8 +2,9 @@
 
 A key that is known gives the id of its task, also when the queue is full, whatever has become of the task. If that task
 *failed*, the request is not answered with an old failure: the same task is queued again as a new run, under the same
-id, so effects that the failed run left are recognised by their keys. A new run needs room like a new task. Counting
-and inserting are one act: submitters at the limit never exceed it together. A crash leaves the whole task or nothing.
+id, so effects that the failed run left are recognised by their keys. Its deadline, attempts and webhook are those of the
+new request, and it needs room like a new task. Counting and inserting are one act: submitters at the limit never exceed
+it together. A crash leaves the whole task or nothing.
 
 Not handled here: tasks that come back for a retry. They are pending again and count, but are never refused.
 """
@@ -17,12 +18,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
-from labkit.errors import QueueFull, StoreBusy, UnstorableValue
+from labkit.errors import QueueFull, StoreBusy
 from labkit.ids import IdSource
 from labkit.queue.change import moment, writing
 from labkit.queue.dead import requeue
 from labkit.queue.notify import notify
-from labkit.store.contract import log_written, plain_text, storable
+from labkit.queue.options import put_options
+from labkit.store.contract import log_written, plain_count, plain_text, plain_time, storable
 from labkit.tables import MAX_ATTEMPTS, PENDING_SQL, task_options, tasks
 from labkit.task import Task, TaskState
 
@@ -40,6 +42,7 @@ _KNOWN = select(tasks.c.id, tasks.c.state).where(tasks.c.idempotency_key == bind
 _COUNT = select(func.count()).select_from(
     select(tasks.c.id).where(text(PENDING_SQL)).limit(bindparam("most")).subquery()
 )
+MOST_ATTEMPTS = 10**12  # more would count for ever, and leave no room to count on
 _TRIES = 10  # each one lost to another submitter of the same key who then rolled back
 _LOCK = text("SELECT pg_advisory_xact_lock(7226021)")
 
@@ -68,12 +71,12 @@ class Bounds:
 def submit(engine: Engine, request: Request, bounds: Bounds, new_id: IdSource, now: datetime | None = None) -> str:
     """The id of the accepted task. `QueueFull` (`retry_after`), `UnstorableValue`, `StoreBusy`: nothing was stored."""
     task = storable(_task(request, new_id()))
-    if request.max_attempts < 1:
+    if plain_count("max_attempts", request.max_attempts) < 1:
         raise ValueError(f"max_attempts must be at least 1, not {request.max_attempts}")
     if request.webhook_url is not None:
         plain_text("webhook_url", request.webhook_url)
-    if request.deadline is not None and request.deadline.tzinfo is None:
-        raise UnstorableValue(f"deadline must be an aware time, not {request.deadline!r}", path="deadline")
+    if request.deadline is not None:
+        plain_time("deadline", request.deadline)
     for _ in range(_TRIES):
         with writing(engine) as connection:
             if (accepted := _accept(connection, task, request, bounds, now)) is not None:
@@ -100,7 +103,12 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
         return known
     _refuse_if_full(connection, bounds)
     at = moment(connection, now)
+    options = {
+        "webhook_url": request.webhook_url, "max_attempts": min(request.max_attempts, MOST_ATTEMPTS),
+        "deadline": request.deadline,
+    }  # fmt: skip
     if known is not None:
+        put_options(connection, known.id, **options)
         return requeue(connection, known.id, at)
     named = {"id": task.id, "user_input": task.user_input, "priority": task.priority}
     times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
@@ -109,9 +117,6 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
     # subtle: the rows are read, since the rowcount of an INSERT may be -1
     if connection.execute(_INSERT[connection.dialect.name], new).first() is None:
         return None
-    options = {
-        "webhook_url": request.webhook_url, "max_attempts": request.max_attempts, "deadline": request.deadline
-    }  # fmt: skip
     connection.execute(_OPTIONS, {"task_id": task.id, **options})
     return task
 

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from labkit.clock import Clock
-from labkit.database import busy_is_an_answer
 from labkit.errors import WaitTimeout
-from labkit.queue.change import ENDED, find
+from labkit.queue.change import ENDED, find, reading
 from labkit.task import Task
 
 FIRST_POLL, LONGEST_POLL = 0.02, 0.5  # seconds
@@ -23,7 +22,7 @@ FIRST_POLL, LONGEST_POLL = 0.02, 0.5  # seconds
 
 def look(engine: Engine, task_id: str) -> Task:
     """The task as it is stored; `TaskNotFound`."""
-    with busy_is_an_answer(), engine.connect() as connection:
+    with reading(engine) as connection:
         return find(connection, task_id)
 
 

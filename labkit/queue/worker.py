@@ -178,12 +178,17 @@ class Worker:
 
     def _fail(self, job: Job, error: Exception) -> None:
         told = error_text(error)
-        wait = None
-        if self.policy.retry_on(error):
-            asked = error.retry_after if isinstance(error, TransientError) else None
-            wait = self.policy.delay(max(0, job.task.attempt - 1), asked)
-        ended = self._settle(job, lambda: self.queue.fail(job.lease, told, retry_in=wait))
+        ended = self._settle(job, lambda: self.queue.fail(job.lease, told, retry_in=self._retry_in(job, error)))
         self.failed += ended is not None
+
+    def _retry_in(self, job: Job, error: Exception) -> float | None:
+        """Seconds until another attempt; None if none is of use, or if it would come after the deadline."""
+        if not self.policy.retry_on(error):
+            return None
+        asked = error.retry_after if isinstance(error, TransientError) else None
+        wait = self.policy.delay(max(0, job.task.attempt - 1), asked)
+        late = job.deadline is not None and job.deadline.remaining() <= wait
+        return None if late else wait
 
     def _settle(self, job: Job, act: Callable[[], T]) -> T | None:
         """Write how a task ended, trying again in an outage; None if this worker has no say in it any more."""

@@ -151,13 +151,13 @@ def _state(path: str, value: Any) -> TaskState:
         raise UnstorableValue(f"{path} must be a TaskState, not {value!r}", path=path) from None
 
 
-def _count(path: str, value: Any) -> int:
+def plain_count(path: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST:
         raise UnstorableValue(f"{path} must be an int of 64 bits, not {type(value).__name__}", path=path)
     return int(value)
 
 
-def _time(path: str, value: Any) -> datetime:
+def plain_time(path: str, value: Any) -> datetime:
     try:
         if isinstance(value, datetime) and value.tzinfo is not None:
             return value.astimezone(UTC)
@@ -173,8 +173,8 @@ def _optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 _BY_TYPE: dict[str, Callable[[str, Any], Any]] = {
     "str": plain_text,
     "TaskState": _state,
-    "int": _count,
+    "int": plain_count,
     "str | None": _optional(plain_text),
-    "datetime | None": _optional(_time),
+    "datetime | None": _optional(plain_time),
 }
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {field.name: _BY_TYPE[str(field.type)] for field in fields(Task)}
