@@ -41,17 +41,21 @@ class Peer:
     budget: str = ""
 
 
+DBOS = ("dbos==3.4.0",)
 PGQUEUER, PROCRASTINATE = ("pgqueuer[asyncpg]==1.6.0",), ("procrastinate==3.10.0", "psycopg[binary]")
 POSTGRES = {
     workers: [
         Peer("bare psycopg, 2 commits", "bare_psycopg.py", workers=workers),
-        Peer("labkit, 2 commits", "labkit_worker.py", workers=workers, how="two", budget="ahead of the next two"),
+        Peer("labkit, 2 commits", "labkit_worker.py", workers=workers, how="two", budget="ahead of the next"),
         Peer("procrastinate", "procrastinate_worker.py", PROCRASTINATE, 400, workers),
         Peer("PGQueuer, batch 1", "pgqueuer_worker.py", PGQUEUER, 400, workers),
+        *([Peer("DBOS", "dbos_worker.py", DBOS, 400)] if workers == 1 else []),
         Peer("labkit, complete and claim", "labkit_worker.py", workers=workers, how="fused", budget="1.3"),
         Peer("labkit, Worker", "labkit_worker.py", workers=workers, how="worker"),
         Peer("bare psycopg, batch 10", "bare_psycopg.py", jobs=4000, workers=workers, most=10),
-        Peer("PGQueuer, batch 10", "pgqueuer_worker.py", PGQUEUER, 2000, workers, most=10),
+        Peer("PGQueuer, batch 10", "pgqueuer_worker.py", PGQUEUER, 4000, workers, most=10),
+        Peer("labkit, batch 10", "labkit_worker.py", (), 4000, workers, 10, "batch", "ahead of PGQueuer's 10"),
+        Peer("labkit, claims of 10", "labkit_worker.py", (), 4000, workers, 10, "claims"),
     ]
     for workers in (1, 4)
 }
@@ -61,6 +65,7 @@ SQLITE = [
     Peer("huey (no acknowledgement)", "huey_sqlite.py", ("huey==3.5.4",)),
     Peer("labkit, complete and claim", "labkit_worker.py", how="fused", budget="1.5"),
     Peer("labkit, Worker", "labkit_worker.py", how="worker"),
+    Peer("labkit, batch 10", "labkit_worker.py", jobs=4000, most=10, how="batch"),
 ]
 
 
@@ -76,6 +81,16 @@ def python_of(peer: Peer) -> str:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *peer.packages], check=True)
         (place / "whole").touch()
     return str(python)
+
+
+def installed(peer: Peer) -> bool:
+    """Whether it can be measured here; says why not."""
+    try:
+        python_of(peer)
+    except subprocess.CalledProcessError as error:
+        print(f"{peer.name} is left out: {error}")
+        return False
+    return True
 
 
 def command(peer: Peer, *words: str) -> list[str]:
@@ -128,9 +143,8 @@ def sqlite(peer: Peer) -> Iterator[str]:
 
 def compare(title: str, peers: list[Peer], database: Callable[[Peer], object]) -> None:
     """Rounds in turn, so that a busy machine is busy for all; the first peer is 1.0."""
+    peers = [peer for peer in peers if installed(peer)]
     rates: dict[Peer, list[float]] = {peer: [] for peer in peers}
-    for peer in peers:
-        python_of(peer)
     for _ in range(ROUNDS):
         for peer in peers:
             with database(peer) as url:  # type: ignore[attr-defined]

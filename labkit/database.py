@@ -55,6 +55,8 @@ def utc_text(value: datetime) -> str:
 def parse_time(value: str | datetime) -> datetime:
     """What a database gave for a time, as aware UTC; a text without an offset is taken as UTC."""
     instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if instant.tzinfo is UTC:
+        return instant
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 

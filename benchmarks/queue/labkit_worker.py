@@ -1,4 +1,7 @@
-"""labkit: `two` claims and completes, each its own commit; `fused` completes and claims the next in one; `worker` is a `Worker`."""
+"""labkit: `two` claims and completes, each its own commit; `fused` completes and claims the next in one; `worker` is a `Worker`.
+
+`batch` claims so many in one commit and completes them in another; `claims` claims so many, and completes each by itself.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +28,37 @@ def fill(url: str, count: int) -> None:
             connection.execute(text("VACUUM ANALYZE"))
 
 
-def two(queue: TaskQueue, name: str) -> None:
+def two(queue: TaskQueue, name: str, most: int) -> None:
     while (task := queue.claim(name)) is not None:
         queue.complete(Lease.of(task), "done")
 
 
-def fused(queue: TaskQueue, name: str) -> None:
+def fused(queue: TaskQueue, name: str, most: int) -> None:
     task = queue.claim(name)
     while task is not None:
         _, task = queue.complete_and_claim(Lease.of(task), "done")
+
+
+def batch(queue: TaskQueue, name: str, most: int) -> None:
+    while found := queue.claim_many(name, most):
+        queue.complete_many([(Lease.of(task), "done") for task in found])
+
+
+def claims(queue: TaskQueue, name: str, most: int) -> None:
+    while found := queue.claim_many(name, most):
+        for task in found:
+            queue.complete(Lease.of(task), "done")
+
+
+def worker(queue: TaskQueue, name: str, most: int) -> None:
+    Worker(queue, lambda job: "done", name).run_until_idle()
 
 
 def work(url: str, name: str, most: int) -> None:
     engine = open_engine(url)
     queue = TaskQueue(engine)
     with keeping(engine):
-        if HOW == "worker":
-            Worker(queue, lambda job: "done", name).run_until_idle()
-        else:
-            {"two": two, "fused": fused}[HOW](queue, name)
+        {"two": two, "fused": fused, "batch": batch, "claims": claims, "worker": worker}[HOW](queue, name, most)
     engine.dispose()
 
 

@@ -37,10 +37,11 @@ _LAST = {
 
 
 def end_sql(dialect: str, ended: str) -> str:
-    """Appends the terminal event. `ended` names the table or the CTE that holds the row of the task `:id` as it is now.
+    """Appends the terminal event. `ended` is the table, for the task `:id`, or a CTE that holds ended tasks as they are now.
 
     What the last event said of the steps goes on; the run is that of the last event, or the next one if that was an end.
     """
+    which = "ended.id = :id AND " if ended == "tasks" else ""
     return f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
 SELECT ended.id, coalesce(last.run + CASE WHEN last.terminal THEN 1 ELSE 0 END, 1), ended.attempt,
   coalesce(last.step, 0), coalesce(last.total_step, 0),
@@ -48,7 +49,7 @@ SELECT ended.id, coalesce(last.run + CASE WHEN last.terminal THEN 1 ELSE 0 END, 
   CASE ended.state WHEN 'completed' THEN '' ELSE coalesce(ended.error, ended.state) END,
   ended.updated_at, true
 FROM {ended} AS ended {_LAST[dialect]}
-WHERE ended.id = :id AND ended.state IN ('completed', 'failed', 'cancelled')"""
+WHERE {which}ended.state IN ('completed', 'failed', 'cancelled')"""
 
 
 _BEFORE = "(SELECT {} FROM progress_log WHERE task_id = :id ORDER BY position DESC LIMIT 1)"

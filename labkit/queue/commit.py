@@ -19,9 +19,9 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from labkit.database import is_busy, parse_time
+from labkit.database import is_busy, parse_time, utc_text
 from labkit.errors import StoreBusy
-from labkit.queue.statement import NOW_ON_SQLITE
+from labkit.queue.statement import ASK_NOW_ON_SQLITE
 
 Rows = list[tuple[Any, ...]]
 Execute = Callable[[str, Mapping[str, Any]], Rows]
@@ -43,19 +43,13 @@ class Held:
         self._cursor.execute(sql, values)
         return self._cursor.fetchall()  # type: ignore[no-any-return]
 
-    @contextmanager
-    def transaction(self) -> Iterator[Execute]:
-        """Commits at the end, rolls back on an Exception; a dead process's connection does so by itself."""
-        if self.postgres:
-            yield self.execute
-            return
-        self._cursor.execute("BEGIN IMMEDIATE")
-        try:
-            yield self.execute
-            self._pooled.commit()
-        except Exception:
-            self._pooled.rollback()
-            raise
+    def begin(self) -> None:
+        if not self.postgres:
+            self._cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        if not self.postgres:
+            self._driver.commit()
 
     def broken(self, error: Any) -> bool:
         """Whether it is of no use any more."""
@@ -99,39 +93,55 @@ def keeping(engine: Engine) -> Iterator[None]:
             held.give_back()
 
 
-@contextmanager
-def one_commit(engine: Engine) -> Iterator[Execute]:
-    """Yields what runs a statement and returns its rows; on PostgreSQL for one statement only."""
-    base: Any = engine.dialect.loaded_dbapi.Error
-    held = _kept.by_engine.get(engine)
-    try:
-        held = held or Held(engine)
-        with held.transaction() as execute:
-            yield execute
-    except BaseException as error:
-        if held is not None:
-            _let_go(held, error, base)
+class one_commit:
+    """`with one_commit(engine) as execute`: what runs a statement and returns its rows; on PostgreSQL for one statement only.
+
+    A class, since a generator as a context manager would cost as much as one of the statements.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._held = engine, _kept.by_engine.get(engine)
+
+    def __enter__(self) -> Execute:
+        try:
+            self._held = self._held or Held(self._engine)
+            self._held.begin()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        return self._held.execute
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        held: Any = self._held
+        if error is not None:
+            return self._fail(error)
+        try:
+            held.commit()
+        except BaseException as refused:
+            self._fail(refused)
+            raise
+        if self._engine in _kept.by_engine:
+            _kept.by_engine[self._engine] = held
+        else:
+            held.give_back()
+
+    def _fail(self, error: BaseException) -> None:
+        """Let go of the connection, and raise an error of the driver as one of ours."""
+        base: Any = self._engine.dialect.loaded_dbapi.Error
+        if self._held is not None:
+            if self._engine in _kept.by_engine:
+                _kept.by_engine[self._engine] = None
+            self._held.give_back(error if isinstance(error, base) and self._held.broken(error) else None)
         if isinstance(error, base):
-            raise _told(engine, error, base) from error
-        raise
-    if engine in _kept.by_engine:
-        _kept.by_engine[engine] = held
-    else:
-        held.give_back()
+            raise _told(self._engine, error, base) from error
 
 
-def _let_go(held: Held, error: BaseException, base: Any) -> None:
-    if held.engine in _kept.by_engine:
-        _kept.by_engine[held.engine] = None
-    held.give_back(error if isinstance(error, base) and held.broken(error) else None)
-
-
-def times(execute: Execute, engine: Engine, now: datetime | None, seconds: float = 0.0) -> dict[str, Any]:
+def times(execute: Execute, engine: Engine, now: datetime | str | None, seconds: float) -> dict[str, Any]:
     """The parameters `now`, `expires` and `seconds`; without a `now` it is the database's own time."""
     if engine.dialect.name == "postgresql":
         return {"now": now, "seconds": seconds}
-    at = now or parse_time(execute(NOW_ON_SQLITE, {})[0][0])  # subtle: under the write lock, so no wait makes it old
-    return {"now": at, "expires": at + timedelta(seconds=seconds)}
+    at = now or execute(ASK_NOW_ON_SQLITE, {})[0][0]  # subtle: under the write lock, so no wait makes it old
+    return {"now": at, "expires": utc_text(parse_time(at) + timedelta(seconds=seconds))}
 
 
 def _told(engine: Engine, error: Exception, base: Any) -> BaseException:

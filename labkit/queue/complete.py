@@ -15,12 +15,12 @@ from typing import Any
 from sqlalchemy import Engine
 
 from labkit.errors import UnstorableValue
-from labkit.progress.log import end_sql
-from labkit.queue.choose import CLAIM, TAKEN, TAKING
+from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
+from labkit.queue.choose import CLAIM, ONE, TAKEN, TAKING
 from labkit.queue.claim import task_in
 from labkit.queue.commit import one_commit, times
 from labkit.queue.lease import FENCE, Lease, lost, token
-from labkit.queue.statement import COLUMNS, in_dialect, task_of
+from labkit.queue.statement import COLUMNS, UPDATED, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 
@@ -28,30 +28,29 @@ LARGEST_RESULT = 1_000_000  # bytes of UTF-8; what is larger belongs elsewhere, 
 
 DONE = 0  # the first column of the completed task, where a claimed one follows
 _DONE = f"""UPDATE tasks SET state = 'completed', result = :result, error = NULL, lease_expires_at = NULL,
-  updated_at = {{now}}, version = version + 1 WHERE {FENCE} RETURNING {COLUMNS}"""
+  updated_at = {{own_now}}, version = version + 1 WHERE {FENCE} RETURNING {COLUMNS}"""
 _TOLD = f"done AS ({_DONE}), told AS ({end_sql('postgresql', 'done')})"
-_COMPLETE = {
+COMPLETE = {
     "sqlite": in_dialect("sqlite", _DONE),
     "postgresql": in_dialect("postgresql", f"{{with_more}}{_TOLD} SELECT {COLUMNS} FROM done"),
 }
-_END = end_sql("sqlite", "tasks")
 # subtle: the statement still sees the completed row as running, so its own lease must not count as one that is over
 _BOTH = in_dialect(
     "postgresql",
     f"{{with_more}}{_TOLD}, {TAKING} SELECT {DONE} AS place, {COLUMNS} FROM done UNION ALL {TAKEN} ORDER BY place",
     besides=" AND id <> :id",
     only_if=" AND EXISTS (SELECT 1 FROM done)",
+    **ONE,
 )
 
 
 def complete(engine: Engine, lease: Lease, result: str, now: datetime | None = None) -> Task:
     """Store the result and end the task. `StaleLease`, or `UnstorableValue` for a result that no store can hold."""
-    values = _values(lease, result)
+    values = values_of(lease, result, now)
     with one_commit(engine) as execute:
-        values |= times(execute, engine, now)
-        found = execute(_COMPLETE[engine.dialect.name], values)
+        found = execute(COMPLETE[engine.dialect.name], values)
         if found and engine.dialect.name == "sqlite":
-            execute(_END, values)
+            execute(COMPLETED_ON_SQLITE, values)
     if not found:
         raise lost(engine, lease)
     return log_written(task_of(found[0]))
@@ -61,23 +60,25 @@ def complete_and_claim(
     engine: Engine, lease: Lease, result: str, lease_seconds: float, now: datetime | None = None
 ) -> tuple[Task, Task | None]:
     """`complete`, and the task that `claim` would give to the same worker afterwards, in one commit."""
-    values = _values(lease, result)
+    values = values_of(lease, result, now, lease_seconds)
+    done: Task | None = None
     with one_commit(engine) as execute:
-        values |= times(execute, engine, now, lease_seconds)
         if engine.dialect.name == "postgresql":
-            rows = execute(_BOTH, values)
-        else:
-            rows = [(DONE, *row) for row in execute(_COMPLETE["sqlite"], values)]
-            if rows:
-                execute(_END, values)
-                rows += execute(CLAIM["sqlite"], values)
-    if not rows or rows[0][0] != DONE:
+            found = execute(_BOTH, values)
+            if found and found[0][0] == DONE:
+                done, found = task_of(found[0][1:]), found[1:]
+        elif rows := execute(COMPLETE["sqlite"], values):
+            done = task_of(rows[0])
+            execute(COMPLETED_ON_SQLITE, values)
+            values |= times(execute, engine, rows[0][UPDATED], lease_seconds)
+            found = execute(CLAIM["sqlite"], values)
+    if done is None:
         raise lost(engine, lease)
-    return log_written(task_of(rows[0][1:])), task_in(engine, rows[1:], values)
+    return log_written(done), task_in(engine, found, values)
 
 
-def _values(lease: Lease, result: str) -> dict[str, Any]:
+def values_of(lease: Lease, result: str, now: datetime | None, seconds: float = 0.0) -> dict[str, Any]:
     text = plain_text("result", result)
     if len(text) > LARGEST_RESULT or (len(text) * 4 > LARGEST_RESULT and len(text.encode()) > LARGEST_RESULT):
         raise UnstorableValue(f"result is larger than {LARGEST_RESULT} bytes", path="result")
-    return token(lease) | {"result": text}
+    return token(lease) | {"result": text, "now": now, "seconds": seconds}

@@ -9,16 +9,17 @@ Not handled here: working on the tasks (see `worker`), and creating the tables (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy import Engine, select
 
 from labkit.clock import Clock, SystemClock
 from labkit.database import db_now
+from labkit.errors import StaleLease
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
-from labkit.queue import claim, complete, control, dead, lease, park, submit, wait
+from labkit.queue import batch, claim, complete, control, dead, lease, park, submit, wait
 from labkit.queue.change import reading
 from labkit.queue.lease import Lease
 from labkit.queue.park import Question
@@ -87,6 +88,13 @@ class TaskQueue:
             self.bury()
         return task
 
+    def claim_many(self, worker_id: str, limit: int = 10) -> list[Task]:
+        """Up to `limit` tasks in one commit, the most urgent first, each with a lease of its own."""
+        found = batch.claim_many(self.engine, worker_id, limit, self.lease_seconds, self._now())
+        if not found:
+            self.bury()
+        return found
+
     def heartbeat(self, held: Lease) -> Lease:
         """The renewed lease; `StaleLease` when it was lost."""
         return lease.heartbeat(self.engine, held, self.lease_seconds, self._now())
@@ -98,6 +106,10 @@ class TaskQueue:
     def complete_and_claim(self, held: Lease, result: str) -> tuple[Task, Task | None]:
         """The same, and the next task for the same worker, in one commit."""
         return complete.complete_and_claim(self.engine, held, result, self.lease_seconds, self._now())
+
+    def complete_many(self, results: Iterable[tuple[Lease, str]]) -> list[Task | StaleLease]:
+        """End each with its result, all in one commit: the tasks in this order, a `StaleLease` where one was lost."""
+        return batch.complete_many(self.engine, results, self._now())
 
     def fail(self, held: Lease, error: str, *, retry_in: float | None = None) -> Task:
         """End the attempt: pending again in `retry_in` seconds if there is an attempt left, else a dead letter."""

@@ -1,7 +1,8 @@
 """The hot statements as text for one driver, written once for both databases.
 
 In a template `{now}` is the instant of the statement and `{expires}` the end of the lease that it gives; `:name` is a
-parameter. PostgreSQL gets `with` or `with_more` before the first and further CTEs, SQLite has the instant from outside.
+parameter. PostgreSQL gets `with` or `with_more` before the first and further CTEs. SQLite has the instant from outside,
+or in a statement that needs it once, as `{own_now}`, by itself.
 
 Not handled here: running them (see `commit`).
 """
@@ -9,28 +10,36 @@ Not handled here: running them (see `commit`).
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.dialects import sqlite
 
 from labkit.database import db_now, parse_time
-from labkit.tables import tasks
 from labkit.task import Task, TaskState
 
-NAMES = [column.name for column in tasks.c]
-COLUMNS = ", ".join(NAMES)
-_TIME_PLACES = [place for place, name in enumerate(NAMES) if name.endswith("_at")]
-_STATE_PLACE = NAMES.index("state")
-NOW_ON_SQLITE = str(select(db_now()).compile(dialect=sqlite.dialect()))
+_NAMES = [field.name for field in fields(Task)]
+COLUMNS = ", ".join(_NAMES)
+_TIME_PLACES = [place for place, name in enumerate(_NAMES) if name.endswith("_at")]
+UPDATED = _NAMES.index("updated_at")
+_STATE_PLACE, _STATES = _NAMES.index("state"), {str(state): state for state in TaskState}
+_NOW_ON_SQLITE = str(db_now().compile(dialect=sqlite.dialect()))
+ASK_NOW_ON_SQLITE = f"SELECT {_NOW_ON_SQLITE}"
 # subtle: asked once for a statement, since clock_timestamp() runs on while the statement does
 _MOMENT = "moment AS MATERIALIZED (SELECT coalesce(CAST(:now AS timestamptz), clock_timestamp()) AS at)"
 _WORDS = {
-    "sqlite": {"with": "", "with_more": "WITH ", "now": ":now", "expires": ":expires"},
+    "sqlite": {
+        "with": "",
+        "with_more": "WITH ",
+        "now": ":now",
+        "own_now": f"coalesce(:now, {_NOW_ON_SQLITE})",
+        "expires": ":expires",
+    },
     "postgresql": {
         "with": f"WITH {_MOMENT} ",
         "with_more": f"WITH {_MOMENT}, ",
         "now": "(SELECT at FROM moment)",
+        "own_now": "(SELECT at FROM moment)",
         "expires": "(SELECT at FROM moment) + make_interval(secs => :seconds)",
     },
 }
@@ -53,5 +62,5 @@ def task_of(row: tuple[Any, ...]) -> Task:
     for place in _TIME_PLACES:
         if values[place] is not None:
             values[place] = parse_time(values[place])
-    values[_STATE_PLACE] = TaskState(values[_STATE_PLACE])
-    return Task(**dict(zip(NAMES, values, strict=True)))
+    values[_STATE_PLACE] = _STATES[values[_STATE_PLACE]]
+    return Task(*values)
