@@ -46,7 +46,7 @@ PGQUEUER, PROCRASTINATE = ("pgqueuer[asyncpg]==1.6.0",), ("procrastinate==3.10.0
 POSTGRES = {
     workers: [
         Peer("bare psycopg, 2 commits", "bare_psycopg.py", workers=workers),
-        Peer("labkit, 2 commits", "labkit_worker.py", workers=workers, how="two", budget="ahead of the next"),
+        Peer("labkit, 2 commits", "labkit_worker.py", workers=workers, how="two", budget="ahead of peers, batch 1"),
         Peer("procrastinate", "procrastinate_worker.py", PROCRASTINATE, 400, workers),
         Peer("PGQueuer, batch 1", "pgqueuer_worker.py", PGQUEUER, 400, workers),
         *([Peer("DBOS", "dbos_worker.py", DBOS, 400)] if workers == 1 else []),

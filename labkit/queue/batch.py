@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 from labkit.errors import StaleLease
 from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
 from labkit.queue.choose import CLAIM_ANY_MANY, CLAIM_MANY, LOOK_AGAIN
-from labkit.queue.commit import Execute, Rows, one_commit, times
+from labkit.queue.commit import Execute, Rows, bound, one_commit, times
 from labkit.queue.complete import COMPLETE, values_of
 from labkit.queue.lease import Lease, lost
 from labkit.queue.statement import COLUMNS, in_dialect, task_of
@@ -62,7 +62,7 @@ def complete_many(
 
     `UnstorableValue` for a result that no store can hold, and `StoreBusy`: then nothing was completed.
     """
-    given = [(lease, values_of(lease, result, now)) for lease, result in results]
+    given = [(lease, values_of(lease, result, bound(engine, now))) for lease, result in results]
     asked = {_holder(lease): values for lease, values in reversed(given)}  # of two for one lease the first counts
     with one_commit(engine) as execute:
         # crash here: nothing is committed, all of them are still this worker's

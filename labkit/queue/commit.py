@@ -136,11 +136,19 @@ class one_commit:
             raise _told(self._engine, error, base) from error
 
 
+def bound(engine: Engine, now: datetime | str | None) -> Any:
+    """An instant as the driver is given it.
+
+    On SQLite as text: how sqlite3 writes a datetime hangs on the last module that registered an adapter (nbformat does).
+    """
+    return utc_text(now) if isinstance(now, datetime) and engine.dialect.name == "sqlite" else now
+
+
 def times(execute: Execute, engine: Engine, now: datetime | str | None, seconds: float) -> dict[str, Any]:
     """The parameters `now`, `expires` and `seconds`; without a `now` it is the database's own time."""
     if engine.dialect.name == "postgresql":
         return {"now": now, "seconds": seconds}
-    at = now or execute(ASK_NOW_ON_SQLITE, {})[0][0]  # subtle: under the write lock, so no wait makes it old
+    at = bound(engine, now) or execute(ASK_NOW_ON_SQLITE, {})[0][0]  # subtle: under the write lock, so no wait makes it old
     return {"now": at, "expires": utc_text(parse_time(at) + timedelta(seconds=seconds))}
 
 

@@ -18,7 +18,7 @@ from labkit.errors import UnstorableValue
 from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
 from labkit.queue.choose import CLAIM, ONE, TAKEN, TAKING
 from labkit.queue.claim import task_in
-from labkit.queue.commit import one_commit, times
+from labkit.queue.commit import bound, one_commit, times
 from labkit.queue.lease import FENCE, Lease, lost, token
 from labkit.queue.statement import COLUMNS, UPDATED, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
@@ -46,7 +46,7 @@ _BOTH = in_dialect(
 
 def complete(engine: Engine, lease: Lease, result: str, now: datetime | None = None) -> Task:
     """Store the result and end the task. `StaleLease`, or `UnstorableValue` for a result that no store can hold."""
-    values = values_of(lease, result, now)
+    values = values_of(lease, result, bound(engine, now))
     with one_commit(engine) as execute:
         found = execute(COMPLETE[engine.dialect.name], values)
         if found and engine.dialect.name == "sqlite":
@@ -60,7 +60,7 @@ def complete_and_claim(
     engine: Engine, lease: Lease, result: str, lease_seconds: float, now: datetime | None = None
 ) -> tuple[Task, Task | None]:
     """`complete`, and the task that `claim` would give to the same worker afterwards, in one commit."""
-    values = values_of(lease, result, now, lease_seconds)
+    values = values_of(lease, result, bound(engine, now), lease_seconds)
     done: Task | None = None
     with one_commit(engine) as execute:
         if engine.dialect.name == "postgresql":
@@ -77,7 +77,7 @@ def complete_and_claim(
     return log_written(done), task_in(engine, found, values)
 
 
-def values_of(lease: Lease, result: str, now: datetime | None, seconds: float = 0.0) -> dict[str, Any]:
+def values_of(lease: Lease, result: str, now: Any, seconds: float = 0.0) -> dict[str, Any]:
     text = plain_text("result", result)
     if len(text) > LARGEST_RESULT or (len(text) * 4 > LARGEST_RESULT and len(text.encode()) > LARGEST_RESULT):
         raise UnstorableValue(f"result is larger than {LARGEST_RESULT} bytes", path="result")

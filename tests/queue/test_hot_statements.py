@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from datetime import datetime
 
 import pytest
 from sqlalchemy import Engine, event, insert, text
 from sqlalchemy.exc import DBAPIError
 
 from labkit.clock import VirtualClock
-from labkit.database import open_engine
+from labkit.database import open_engine, utc_text
 from labkit.errors import StaleLease
 from labkit.queue import Lease, TaskQueue, Worker
 from labkit.queue.batch import _TOGETHER
@@ -110,6 +112,26 @@ def test_broken_connection(postgres_url: str, postgres: Engine) -> None:
         engine.dispose()
         assert "done" == queue.complete(lease, "done").result
     engine.dispose()
+
+
+def test_adapters_of_others(sqlite: Engine, clock: VirtualClock) -> None:
+    """Times are stored in our form, and compared rightly, also where another module told the driver another form."""
+    queue = TaskQueue(sqlite, clock=clock, now=clock.now)
+    sqlite3.register_adapter(datetime, datetime.isoformat)
+    try:
+        for number in range(3):
+            queue.submit(str(number))
+        first = taken(queue)
+        again = queue.complete_and_claim(queue.heartbeat(first), "done")[1]
+        assert again is not None
+        assert [again] == [queue.get(again.id)]
+        queue.complete_many([(Lease.of(task), "done") for task in queue.claim_many("w2")])
+        assert queue.claim("w2") is None
+    finally:
+        sqlite3.register_adapter(datetime, utc_text)
+    with sqlite.connect() as connection:
+        stored = connection.execute(text("SELECT updated_at, lease_expires_at FROM tasks UNION SELECT time, time FROM progress_log")).all()
+    assert {False} == {"T" in (stamp or "") for row in stored for stamp in row}
 
 
 def test_refusal_leaves_the_connection_fit(queue: TaskQueue) -> None:
