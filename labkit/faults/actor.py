@@ -74,7 +74,7 @@ class Actor(LockWait):
         """Give the baton up and return when it is ours again."""
         self.state = state
         if threading.get_ident() != self.stage.thread:
-            self.starts_thread()  # it had started long ago
+            self.starts_thread()  # it has started one behind our back
         self._goes_on_at = getcurrent()
         if asyncio._get_running_loop() is not None:
             asyncio._set_running_loop(None)  # subtle: this code never goes on, and must not leave its loop to the thread
@@ -83,9 +83,8 @@ class Actor(LockWait):
         self.state = READY
 
     def starts_thread(self) -> None:
-        if self.stage.crowd > 1:
-            self.stage.needs_threads = True
-            raise Crash("this run is made again")
+        self.stage.needs_threads = True
+        raise Crash("this run is made again")
 
     def _play(self) -> None:
         try:
@@ -95,16 +94,16 @@ class Actor(LockWait):
         except BaseException as error:
             self.stage.failure = error
         finally:
-            self.end()
+            self._end()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         self.state = DONE
         self.stage.crowd -= 1
 
     def abandon(self) -> None:
         """Never go on, and let nobody clean up."""
         if self.state != DONE:
-            self.end()
+            self._end()
             _left_behind.append(self._goes_on_at)
 
     # what a gate asks of its stage

@@ -100,16 +100,18 @@ class Runner:
         """
         self.world.put_back(start)
         try:
-            return self.generation(first, bodies, faults, begin())
+            return self._play(first, bodies, faults, begin())
         except NeedsThreads:
             self._threaded = True
-            self.world.put_back(start)
-            return self.generation(first, bodies, faults, begin())
+            return self.once(start, first, bodies, faults, begin)
 
-    def generation(
-        self, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = (), choose: Choose | None = None
-    ) -> Generation:
+    def generation(self, first: int, bodies: Sequence[Body], faults: Sequence[Injection] = ()) -> Generation:
         """The same from the world as it is now."""
+        return self.once(self.world.photograph(), first, bodies, faults)
+
+    def _play(
+        self, first: int, bodies: Sequence[Body], faults: Sequence[Injection], choose: Choose | None
+    ) -> Generation:
         made = Generation()
         stage = Baton(self.world.clock, choose, self.world.server, threaded=self._threaded)
         outcomes: dict[int, Outcome] = {}

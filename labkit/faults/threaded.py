@@ -35,8 +35,8 @@ class ThreadedActor(Actor):
             self._door.acquire()
         self.state = READY
 
-    def end(self) -> None:
-        super().end()
+    def _end(self) -> None:
+        super()._end()
         self.stage.door.release()
 
     def starts_thread(self) -> None:
@@ -44,11 +44,11 @@ class ThreadedActor(Actor):
 
     def abandon(self) -> None:
         if self.state != DONE:
-            super().end()
+            super()._end()
 
     def leave(self, how: str) -> NoReturn:
         self.left = how
-        self.end()
+        self._end()
         while True:  # this thread's code will never get further
             threading.Event().wait()
 

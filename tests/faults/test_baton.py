@@ -281,6 +281,30 @@ def test_a_thread_waits_for_a_lock_as_its_own_code_does(world: World) -> None:
     assert "0++" == over.tasks["a"]["user_input"]
 
 
+def test_a_thread_that_its_own_process_locks_out_is_told_so(world: World) -> None:
+    """A process alone waits for itself: refused after the busy time on SQLite, a deadlock on PostgreSQL; also one that was restarted."""
+
+    def write(process: Process) -> None:
+        with process.engine.begin() as connection:
+            connection.execute(text(update("a")))
+
+    def body(process: Process) -> str:
+        with process.engine.begin() as connection, ThreadPoolExecutor(1) as pool:
+            connection.execute(text(update("a")))
+            try:
+                pool.submit(write, process).result(10)
+            except DBAPIError as error:
+                return "refused" if is_busy(error) else "?"
+        return "wrote"
+
+    runner = Runner(Scenario("itself", lambda process: process.cloud.charge("ann"), setup=two_rows, recover=body), world)
+    restarted = runner.run(Schedule.parse("p1@1.before+crash"))[0]
+    alone = Runner(Scenario("itself", body), world).run(Schedule())[0]
+    assert ["refused", "refused"] == [over.last.value for over in (restarted, alone)]
+    assert ("waits for what it holds itself" in alone.deadlock) == (world.kind == "postgres")
+    assert ([5.0, 10.0] if world.kind == "sqlite" else [0.0, 0.0]) == [restarted.seconds, alone.seconds]
+
+
 @pytest.fixture
 def as_python_starts() -> Iterator[None]:
     """Ctrl-C does what it does in a program and in a notebook; whoever runs the tests may have said otherwise."""
