@@ -196,6 +196,20 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
             yield connection
 
 
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that only reads; a lock that was waited for too long is `StoreBusy`."""
+    with busy_is_an_answer(), engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A `write_transaction`; a lock that was waited for too long is `StoreBusy`."""
+    with busy_is_an_answer(), write_transaction(engine) as connection:
+        yield connection
+
+
 def is_busy(error: BaseException | None) -> bool:
     """Whether a database error says "locked by another for too long": nothing was written, later it may work."""
     original = error.orig if isinstance(error, DBAPIError) else error

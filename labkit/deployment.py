@@ -16,7 +16,7 @@ from sqlalchemy import Column, Engine, Integer, MetaData, Table, Text, insert, s
 
 from labkit.clock import Clock
 from labkit.cloud import Cloud
-from labkit.database import busy_is_an_answer
+from labkit.database import busy_is_an_answer, reading
 from labkit.execution import Work
 
 metadata = MetaData()
@@ -70,7 +70,7 @@ class StepLog:
     def done(self, task_id: str) -> set[str]:
         """The names of the steps that need no second thought."""
         query = select(step_log.c.step).where(step_log.c.task_id == task_id, step_log.c.event == "done")
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return set(connection.scalars(query))
 
 

@@ -71,7 +71,7 @@ class Story:
     def call_and_look(self, function: Any, process: Process) -> Any:
         """What the call returned, beside what was stored at that moment (others may go on and change it)."""
         returned = self.call(function, process)
-        return {"returned": returned, "stored": stored_now(process, self.id)}
+        return {"returned": returned, "stored": stored(process)[self.id]}
 
     def cancel(self, function: Any, process: Process) -> Any:
         """Another actor: a person cancels the task, if it is still there to be cancelled."""
@@ -92,7 +92,7 @@ class Story:
         try:
             return function(process.store, self.id, work)
         finally:
-            process.note("left", stored_now(process, self.id)["state"])
+            process.note("left", stored(process)[self.id]["state"])
 
     def case(self, name: str, function: str, *calls: Callable[[Any, Process], Any], **options: Any) -> Case:
         """A case of this story, by default with one call of the answer's `function`."""
@@ -101,11 +101,6 @@ class Story:
         return Case(
             name, bodies(function, *(calls or (self.call,))), self.set_up, facts=facts, **{"databases": SQL, **options}
         )
-
-
-def stored_now(process: Process, task_id: str) -> dict[str, Any]:
-    """The row of a task, read past the gate."""
-    return stored(process)[task_id]
 
 
 def shared_cases(function: str) -> tuple[Case, ...]:

@@ -17,6 +17,7 @@ from labkit.faults.nursery import Nursery
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import Scenario, alone
 from labkit.faults.schedule import Injection
+from labkit.faults.world import World
 
 TORN = (0, 1, 20)  # bytes
 
@@ -34,20 +35,25 @@ class Fidelity:
 
 def fidelity(scenario: Scenario, database: str = "sqlite", *, nursery: Nursery = NURSERY) -> Fidelity:
     """Compare the raised and the real death at every crash point of the scenario's process. Raises `UsageError` for several actors."""
+    with open_world(database, durable=True) as world:
+        return fidelity_in(world, scenario, nursery)
+
+
+def fidelity_in(world: World, scenario: Scenario, nursery: Nursery = NURSERY) -> Fidelity:
+    """The same in a world that is there, `durable` and empty."""
     alone(scenario)
     found = Fidelity()
-    with open_world(database, durable=True) as world:
-        runner = Runner(scenario, world)
-        killer = Killer(runner, nursery)
-        for injection in death_points(runner):
-            raised = runner.once(runner.start, 1, scenario.bodies[:1], (injection,))
-            after_raised = world.key(exact=True)
-            world.put_back(runner.start)
-            killed = killer.generation(1, (injection,))
-            alike = world.key(exact=True) == after_raised and killed.outcomes == raised.outcomes
-            found.compared += 1
-            if not (alike and raised.struck == killed.struck == [injection]):
-                found.differences.append(str(injection))
+    runner = Runner(scenario, world)
+    killer = Killer(runner, nursery)
+    for injection in death_points(runner):
+        raised = runner.once(runner.start, 1, scenario.bodies[:1], (injection,))
+        after_raised = world.key(exact=True)
+        world.put_back(runner.start)
+        killed = killer.generation(1, (injection,))
+        alike = world.key(exact=True) == after_raised and killed.outcomes == raised.outcomes
+        found.compared += 1
+        if not (alike and raised.struck == killed.struck == [injection]):
+            found.differences.append(str(injection))
     return found
 
 

@@ -14,33 +14,20 @@ from contextlib import contextmanager
 
 from sqlalchemy import select, update
 
-from labkit.clock import VirtualClock
-from labkit.database import open_engine
+from labkit.database import writing
 from labkit.faults import End, Process, Scenario
 from labkit.faults.chart_table import Table, bad, good, table
 from labkit.faults.paint import seconds
-from labkit.ids import counted_ids
 from labkit.lessons.leases import LEASE, NAP, TASK, by_token, deploy, look, submitted
-from labkit.lessons.queues import no_heartbeats
+from labkit.lessons.queues import no_heartbeats, open_queue
 from labkit.queue import Job, Lease, TaskQueue, Worker
-from labkit.queue.change import writing
-from labkit.tables import MAX_ATTEMPTS, create_tables, tasks
+from labkit.tables import tasks
 from labkit.task import TaskState
 
 Take = Callable[[Process], Lease | None]
 LENGTHS = ((60, 60), (60, 30), (60, 15), (10, 2.5), (3600, 900))  # seconds: a lease, and from heartbeat to heartbeat
 STALLS = (1, 10, 40, 600)  # seconds
 MINUTE, STEPS, STALLED_AFTER = 60.0, 10, 3
-
-
-def leased_queue(lease_seconds: float = LEASE, max_attempts: int = MAX_ATTEMPTS) -> TaskQueue:
-    """The library's queue in virtual time, on a database of its own. Ids are task-1, task-2, ..."""
-    engine, clock = open_engine("sqlite://"), VirtualClock()
-    create_tables(engine)
-    return TaskQueue(
-        engine, max_attempts=max_attempts, lease_seconds=lease_seconds,
-        clock=clock, new_id=counted_ids("task"), now=clock.now,
-    )  # fmt: skip
 
 
 def claim_for_good(process: Process) -> Lease | None:
@@ -83,7 +70,7 @@ def comes_to_an_end(end: End) -> str | None:
 
 def kept(lease: float, every: float, stall: float) -> bool:
     """Whether a live worker that stalls when its next heartbeat is due still has its task when the stall is over."""
-    queue = leased_queue(lease)
+    queue = open_queue(lease_seconds=lease)
     queue.submit("deploy shop")
     queue.claim("w1")
     queue.clock.sleep(every + stall)
@@ -112,7 +99,7 @@ def never_asks(job: Job) -> None:
 
 def in_steps(ask: Callable[[Job], None]) -> tuple[int, Worker, TaskQueue]:
     """Ten steps of a minute; after the third the worker is away, and another does the task. Returns the steps that it did."""
-    queue, done = leased_queue(), []
+    queue, done = open_queue(lease_seconds=LEASE), []
     queue.submit("deploy shop")
 
     def away() -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, update
 
+from labkit.database import writing
 from labkit.errors import StoreBusy
 from labkit.faults import End, Process, Scenario, Schedule, open_world
 from labkit.faults.chart_table import Table, bad, good, table
 from labkit.faults.runner import Runner
 from labkit.faults.strip import Strip, strip
 from labkit.lessons.story import APP
-from labkit.queue.change import writing
 from labkit.queue.claim import claim
 from labkit.queue.lease import Lease
 from labkit.tables import tasks

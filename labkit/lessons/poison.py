@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from labkit.faults.chart_table import Mark, Table, bad, good, table
-from labkit.lessons.lease_lives import leased_queue
 from labkit.lessons.leases import LEASE
-from labkit.lessons.queues import no_heartbeats
+from labkit.lessons.queues import no_heartbeats, open_queue
 from labkit.queue import Job, Lease, TaskQueue, Worker
 
 MOST = 3  # attempts
@@ -47,7 +46,7 @@ class Shift:
 
 def shift(life: Life, workers: int = 6) -> Shift:
     """A poison task and `shop` behind it. Each worker starts when the lease of the one before is over."""
-    made = Shift(leased_queue(max_attempts=MOST if life is limit_in_claim else NO_LIMIT))
+    made = Shift(open_queue(lease_seconds=LEASE, max_attempts=MOST if life is limit_in_claim else NO_LIMIT))
     for app in ("poison", "shop"):
         made.queue.submit(f"deploy {app}")
     for number in range(1, workers + 1):

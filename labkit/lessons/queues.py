@@ -16,7 +16,7 @@ from labkit.clock import Clock, VirtualClock
 from labkit.database import open_engine
 from labkit.ids import counted_ids
 from labkit.queue import Lease, TaskQueue
-from labkit.tables import create_tables
+from labkit.tables import MAX_ATTEMPTS, create_tables
 
 LEASE = 900.0  # seconds; a deployment takes 600
 
@@ -26,6 +26,8 @@ def open_queue(
     *,
     engine: Engine | None = None,
     max_pending: int | None = None,
+    max_attempts: int = MAX_ATTEMPTS,
+    lease_seconds: float = LEASE,
     retry_after: float = 1.0,
     ids: str = "task",
 ) -> TaskQueue:
@@ -35,7 +37,7 @@ def open_queue(
         create_tables(engine)
     clock = clock or VirtualClock()
     return TaskQueue(
-        engine, max_pending=max_pending, lease_seconds=LEASE, retry_after=retry_after,
+        engine, max_pending=max_pending, max_attempts=max_attempts, lease_seconds=lease_seconds, retry_after=retry_after,
         clock=clock, new_id=counted_ids(ids), now=clock.now,
     )  # fmt: skip
 

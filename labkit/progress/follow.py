@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, select, text
 
-from labkit.database import busy_is_an_answer
+from labkit.database import reading
 from labkit.progress.log import updates
 from labkit.progress.update import ProgressUpdate
 from labkit.tables import progress_log
@@ -38,7 +38,7 @@ class Follower:
         """The next events, up to `most`, each with its position; none if there are none yet that are sure."""
         log = progress_log.c
         chosen = select(progress_log).where(log.position > self.position).order_by(log.position).limit(most)
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             sure = self._sure_to(connection)  # subtle: asked first, so that the rows of whoever has ended are seen
             rows = connection.execute(chosen).all()
             given = []

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, select, text
 
-from labkit.database import busy_is_an_answer, db_now, write_transaction
+from labkit.database import db_now, reading, writing
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound
 from labkit.progress.update import ProgressUpdate
 from labkit.store.contract import plain_text
@@ -100,7 +100,7 @@ class ProgressLog:
         if update.terminal:
             raise ValueError(f"{update} is terminal: complete, fail or cancel the task, which writes its last event")
         values = {name: plain_text(name, getattr(update, name)) for name in ("task_id", "message", "tool", "status")}
-        with busy_is_an_answer(), write_transaction(self._engine) as connection:
+        with writing(self._engine) as connection:
             owner = _locked(connection, update.task_id)
             if fence is not None and (fence.worker_id, fence.attempt, TaskState.RUNNING) != (
                 owner.worker_id, owner.attempt, owner.state,
@@ -117,13 +117,13 @@ class ProgressLog:
     def exists(self, task_id: str) -> bool:
         """Whether there is such a task, with or without events."""
         task_id = plain_text("task_id", task_id)
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return connection.scalar(select(tasks.c.id).where(tasks.c.id == task_id)) is not None
 
     def after(self, task_id: str, position: int = 0) -> list[tuple[int, ProgressUpdate]]:
         """The events of the newest run behind `position`, oldest first; nothing for an unknown task."""
         task_id = plain_text("task_id", task_id)
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             state = connection.scalar(select(tasks.c.state).where(tasks.c.id == task_id))
             ended = state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
             run = max(1, _run(connection, task_id) - ended)
@@ -133,7 +133,7 @@ class ProgressLog:
     def history(self, task_id: str) -> list[tuple[int, ProgressUpdate]]:
         """The events of all runs, oldest first."""
         task_id = plain_text("task_id", task_id)
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             chosen = select(progress_log).where(_log.task_id == task_id).order_by(_log.position)
             return updates(connection.execute(chosen).all())
 

@@ -20,8 +20,8 @@ from labkit.errors import StaleLease
 from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
 from labkit.queue.choose import CLAIM_ANY_MANY, CLAIM_MANY, LOOK_AGAIN
 from labkit.queue.commit import Execute, Rows, bound, one_commit, times
-from labkit.queue.complete import COMPLETE, values_of
-from labkit.queue.lease import Lease, lost
+from labkit.queue.complete import COMPLETE, completing, values_of
+from labkit.queue.lease import Lease, fence, lost
 from labkit.queue.statement import COLUMNS, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
@@ -31,10 +31,8 @@ _TOGETHER = in_dialect(
     "postgresql",
     f"""{{with_more}}asked AS (SELECT * FROM unnest(CAST(:id AS text[]), CAST(:worker AS text[]),
   CAST(:attempt AS bigint[]), CAST(:result AS text[])) AS given (task, holder, number, outcome)),
-done AS (UPDATE tasks SET state = 'completed', result = outcome, error = NULL, lease_expires_at = NULL,
-  updated_at = {{now}}, version = version + 1
-  FROM asked WHERE id = task AND CASE state WHEN 'running' THEN worker_id = holder AND attempt = number END
-  RETURNING {COLUMNS}), told AS ({end_sql("postgresql", "done")}) SELECT {COLUMNS} FROM done""",
+done AS ({completing("outcome", f"FROM asked WHERE {fence('task', 'holder', 'number')}")}),
+told AS ({end_sql("postgresql", "done")}) SELECT {COLUMNS} FROM done""",
 )
 
 

@@ -8,27 +8,18 @@ Not handled here: which conditions make a change right (see `lease`, `control`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
-from labkit.database import busy_is_an_answer, db_now, write_transaction
+from labkit.database import db_now
 from labkit.errors import TaskNotFound
 from labkit.store.contract import plain_text
 from labkit.tables import task_from_row, tasks
 from labkit.task import Task, TaskState
 
 ENDED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED})
-
-
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that will write; a lock that was waited for too long is `StoreBusy`."""
-    with busy_is_an_answer(), write_transaction(engine) as connection:
-        yield connection
 
 
 def moment(connection: Connection, now: datetime | None) -> datetime:
@@ -44,13 +35,6 @@ def change(
     written = update(tasks).where(*conditions).values(**values, version=tasks.c.version + 1, updated_at=at)
     row = connection.execute(written.returning(*tasks.c)).one_or_none()
     return None if row is None else task_from_row(row)
-
-
-@contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that only reads; a lock that was waited for too long is `StoreBusy` here too."""
-    with busy_is_an_answer(), engine.connect() as connection:
-        yield connection
 
 
 def named(task_id: str) -> ColumnElement[bool]:

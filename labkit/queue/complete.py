@@ -27,8 +27,15 @@ from labkit.task import Task
 LARGEST_RESULT = 1_000_000  # bytes of UTF-8; what is larger belongs elsewhere, and its address into the result
 
 DONE = 0  # the first column of the completed task, where a claimed one follows
-_DONE = f"""UPDATE tasks SET state = 'completed', result = :result, error = NULL, lease_expires_at = NULL,
-  updated_at = {{own_now}}, version = version + 1 WHERE {FENCE} RETURNING {COLUMNS}"""
+
+
+def completing(result: str, which: str) -> str:
+    """The template of the UPDATE that ends tasks with a result and returns them; `which` says which ones."""
+    return f"""UPDATE tasks SET state = 'completed', result = {result}, error = NULL, lease_expires_at = NULL,
+  updated_at = {{own_now}}, version = version + 1 {which} RETURNING {COLUMNS}"""
+
+
+_DONE = completing(":result", f"WHERE {FENCE}")
 _TOLD = f"done AS ({_DONE}), told AS ({end_sql('postgresql', 'done')})"
 COMPLETE = {
     "sqlite": in_dialect("sqlite", _DONE),

@@ -13,9 +13,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
+from labkit.database import writing
 from labkit.errors import InvalidTransition
 from labkit.progress.log import append_end
-from labkit.queue.change import ENDED, change, find, moment, named, writing
+from labkit.queue.change import ENDED, change, find, moment, named
 from labkit.store.contract import log_written, plain_count, storable_text
 from labkit.tables import tasks
 from labkit.task import TRANSITIONS, Task, TaskState

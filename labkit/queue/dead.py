@@ -15,9 +15,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, select, text
 
+from labkit.database import reading, writing
 from labkit.errors import InvalidTransition, StaleTask
 from labkit.progress.log import append_end
-from labkit.queue.change import change, find, moment, named, reading, writing
+from labkit.queue.change import change, find, moment, named
 from labkit.queue.notify import notify
 from labkit.queue.options import begin_new_run, limit
 from labkit.store.contract import log_written

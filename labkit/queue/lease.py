@@ -17,10 +17,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, select
 
-from labkit.database import parse_time
+from labkit.database import parse_time, reading, writing
 from labkit.errors import StaleLease, TaskCancelled, TaskNotFound
 from labkit.progress.log import append_end
-from labkit.queue.change import change, find, moment, reading, writing
+from labkit.queue.change import change, find, moment
 from labkit.queue.commit import one_commit, times
 from labkit.queue.options import give_back_attempt, limit
 from labkit.queue.statement import for_both
@@ -31,7 +31,14 @@ from labkit.task import Task, TaskState
 LONGEST_ERROR = 10_000  # characters; of a longer one the beginning and the end are kept
 LONGEST_DELAY = 366 * 86_400.0  # seconds; whatever a policy computes, a retry stays within what a date can hold
 # subtle: in a CASE, which keeps PostgreSQL from looking for the row among all that ever ran instead of by its id
-FENCE = "id = :id AND CASE state WHEN 'running' THEN worker_id = :worker AND attempt = :attempt END"
+
+
+def fence(task_id: str, worker: str, attempt: str) -> str:
+    """The fence as SQL, over parameters or columns: a lost lease matches no row."""
+    return f"id = {task_id} AND CASE state WHEN 'running' THEN worker_id = {worker} AND attempt = {attempt} END"
+
+
+FENCE = fence(":id", ":worker", ":attempt")
 _BEAT = for_both(
     "{with}UPDATE tasks SET lease_expires_at = {expires}, updated_at = {now}, version = version + 1 "
     f"WHERE {FENCE} RETURNING lease_expires_at"

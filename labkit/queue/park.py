@@ -15,8 +15,9 @@ from datetime import datetime
 
 from sqlalchemy import Engine, select
 
+from labkit.database import reading, writing
 from labkit.errors import InvalidTransition
-from labkit.queue.change import change, find, moment, named, reading, writing
+from labkit.queue.change import change, find, moment, named
 from labkit.queue.lease import Lease, held, lost
 from labkit.queue.notify import notify
 from labkit.queue.options import give_back_attempt, put_options

@@ -15,12 +15,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, select
 
 from labkit.clock import Clock, SystemClock
-from labkit.database import db_now
+from labkit.database import db_now, reading
 from labkit.errors import StaleLease
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
 from labkit.queue import batch, claim, complete, control, dead, lease, park, submit, wait
-from labkit.queue.change import reading
 from labkit.queue.lease import Lease
 from labkit.queue.park import Question
 from labkit.store.contract import plain_text

@@ -18,9 +18,10 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
+from labkit.database import writing
 from labkit.errors import QueueFull, StoreBusy
 from labkit.ids import IdSource
-from labkit.queue.change import moment, writing
+from labkit.queue.change import moment
 from labkit.queue.dead import requeue
 from labkit.queue.notify import notify
 from labkit.queue.options import put_options

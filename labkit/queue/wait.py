@@ -13,8 +13,9 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from labkit.clock import Clock
+from labkit.database import reading
 from labkit.errors import WaitTimeout
-from labkit.queue.change import ENDED, find, reading
+from labkit.queue.change import ENDED, find
 from labkit.task import Task
 
 FIRST_POLL, LONGEST_POLL = 0.02, 0.5  # seconds

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, Row, bindparam, func, literal_column,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from labkit.database import busy_is_an_answer, db_now
+from labkit.database import busy_is_an_answer, db_now, reading
 from labkit.errors import StaleTask, StoreFull
 from labkit.store.contract import StepRunner, key_taken, log_written, plain_text, stale, storable
 from labkit.tables import task_from_row, tasks
@@ -77,7 +77,7 @@ class SqlStore(StepRunner):
         self._engine = engine
 
     def get(self, id: str) -> Task | None:
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             row = connection.execute(_GET, {"of_id": plain_text("id", id)}).first()
         return None if row is None else task_from_row(row)
 
@@ -100,7 +100,7 @@ class SqlStore(StepRunner):
         return log_written(after)
 
     def list_by_state(self, state: TaskState) -> list[Task]:
-        with busy_is_an_answer(), self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return [task_from_row(row) for row in connection.execute(_LIST, {"of_state": TaskState(state).value})]
 
     def _insert(self, connection: Connection, task: Task, values: dict[str, Any]) -> Row[Any]:

@@ -1,15 +1,14 @@
 """A crash that the checks raise leaves what a real SIGKILL leaves: every crossing of every case of every exercise, on both databases."""
 
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 
 from labkit.checks import registry
 from labkit.checks.answer import load
-from labkit.checks.run import NURSERY
-from labkit.faults.engines import open_world
-from labkit.faults.fidelity import TORN, fidelity
+from labkit.checks.host import Worlds
+from labkit.checks.run import NURSERY, room
+from labkit.faults.fidelity import TORN, fidelity_in
 from labkit.faults.runner import Runner
 from tests.checkout import ROOT
 
@@ -22,21 +21,9 @@ EVERY = [
 
 
 @pytest.fixture(scope="module")
-def shared():
-    """Opens a world as `open_world` does, but one of each kind for all cases: put back to empty it is as good as new, and much cheaper."""
-    worlds = {}
-    with ExitStack() as stack:
-
-        @contextmanager
-        def opened(database, *, durable):
-            if database not in worlds:
-                world = stack.enter_context(open_world(database, durable=durable))
-                _ = world.database  # opens it
-                worlds[database] = world, world.photograph()
-            world, nothing = worlds[database]
-            world.put_back(nothing)
-            yield world
-
+def worlds():
+    """One world of each kind for all cases, with files that real processes share."""
+    with room("postgres") as (url, folder), Worlds(folder, url, durable=True) as opened:
         yield opened
 
 
@@ -67,23 +54,22 @@ def deaths(record):
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize(("asked", "name", "database"), EVERY)
-def test_a_raised_crash_is_a_sigkill(asked, name, database, shared, monkeypatch):
+def test_a_raised_crash_is_a_sigkill(asked, name, database, worlds):
     """At each side of each crossing the raised and the real death leave the same durable state, and none is left out."""
-    monkeypatch.setattr("labkit.faults.fidelity.open_world", shared)
     records = []
-    found = fidelity(overheard(scenario(asked, name), records), database, nursery=NURSERY)
+    world = worlds.empty(database, database=True)
+    found = fidelity_in(world, overheard(scenario(asked, name), records), NURSERY)
     undisturbed, *died = records
     assert [] == found.differences
     assert deaths(undisturbed) == found.compared == len(died)
 
 
-def test_the_checks_are_full_of_crash_points(shared):
+def test_the_checks_are_full_of_crash_points(worlds):
     """Each exercise whose answers call out is really put to the test: its cases have crossings to die at."""
     crossed = {}
     for asked, name, database in EVERY:
         if database == "sqlite":
-            with shared("sqlite", durable=True) as world:
-                runner = Runner(scenario(asked, name), world)
-                run = runner.once(runner.start, 1, runner.scenario.bodies[:1])
+            runner = Runner(scenario(asked, name), worlds.empty("sqlite", database=True))
+            run = runner.once(runner.start, 1, runner.scenario.bodies[:1])
             crossed[asked] = crossed.get(asked, 0) + deaths(run.record)
     assert {"warmup", "backoff"} == {asked for asked, count in crossed.items() if count == 0}
