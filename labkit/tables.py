@@ -14,7 +14,21 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Engine, Index, Integer, MetaData, Row, Table, Text, false, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Engine,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    false,
+    text,
+)
 
 from labkit.database import UtcDateTime, db_now, parse_time, write_transaction
 from labkit.task import Task, TaskState
@@ -97,6 +111,40 @@ progress_log = Table(  # what tasks told while they ran, only ever appended to
 Index("progress_of_task", progress_log.c.task_id, progress_log.c.position)
 Index("progress_one_end_a_run", progress_log.c.task_id, progress_log.c.run, unique=True,
       sqlite_where=progress_log.c.terminal, postgresql_where=progress_log.c.terminal)  # fmt: skip
+
+saga_log = (
+    Table(  # what a saga has begun, done and undone; its order is `seq`, and whoever writes must have read all of it
+        "saga_log",
+        metadata,
+        Column("saga_id", _ID, primary_key=True),
+        Column("seq", BigInteger, primary_key=True, autoincrement=False),
+        Column("event", Text, nullable=False),
+        Column("step", Text, nullable=False, server_default=""),
+        Column("error", Text, nullable=False, server_default=""),
+        _stamp("time"),
+    )
+)
+
+checkpoints = Table(  # snapshots of tasks; their order is `seq`, never the time
+    "checkpoints",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("data", Text, nullable=False),
+    Column("checksum", Text, nullable=False),
+    _stamp("created_at"),
+)
+
+artifacts = Table(  # results that are too large for a state or a checkpoint, named by their content
+    "artifacts",
+    metadata,
+    Column("artifact_id", _ID, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    _stamp("created_at"),
+)
 
 _FIELDS = frozenset(field.name for field in fields(Task))
 _TIMES = ("available_at", "lease_expires_at", "created_at", "updated_at")
