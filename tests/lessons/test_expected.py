@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LESSONS = [NOTEBOOKS / "00-start-here.ipynb", *sorted((NOTEBOOKS / "11-state-management").glob("*.ipynb"))]
+LESSONS = sorted(path for path in NOTEBOOKS.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 LABEL = "# Expected: red\n"
 RED = ('class="lk-banner"', 'class="lk-why"', "lk-cell lk-broken", 'td class="lk-broken', 'class="lk-bad"')
 
