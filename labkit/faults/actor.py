@@ -44,7 +44,7 @@ class Socket(Protocol):
 class Server(Protocol):
     """What the stage asks of a database whose statements block inside it."""
 
-    def blockers(self, backend: int) -> bool: ...
+    def blockers(self, backend: int) -> set[int]: ...
 
     def cancel(self, backend: int) -> None: ...
 
@@ -57,6 +57,7 @@ class Actor(LockWait):
     def __init__(self, stage: Baton, number: int, body: Callable[[Actor], None]) -> None:
         self.stage, self.number, self.body = stage, number, body
         self.state = READY
+        self.moves = 0  # the stage's count of moves when it last moved
         self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
         self.left = ""
         self.asks: Socket | None = None  # where our statement runs inside the server right now
@@ -164,7 +165,7 @@ class Actor(LockWait):
     def is_blocked(self) -> bool:
         """Whether our statement waits inside the server for another's lock."""
         server = self.stage.server
-        return server is not None and self.asks is not None and server.blockers(self.asks.backend_pid)
+        return server is not None and self.asks is not None and bool(server.blockers(self.asks.backend_pid))
 
     def has_answer(self, patience: float = 0.0) -> bool:
         """Whether the server has said something, within so many real seconds."""

@@ -53,6 +53,7 @@ class Baton:
         self.clock, self.server = clock, server
         self._choose = choose or _go_on
         self.actors: list[Actor] = []
+        self.moves = 0
         self.crowd = 0  # actors that have not ended
         self.current: Actor | None = None
         self.deadlock = ""
@@ -76,6 +77,7 @@ class Baton:
             with self._hearing_interrupts():
                 while (chosen := self._next()) is not None:
                     self.current = chosen
+                    self.moves = chosen.moves = self.moves + 1
                     chosen.move()
                     self._raise_what_came()
         except BaseException:
@@ -134,9 +136,11 @@ class Baton:
         stuck = [a for a in self.actors if a.state == BLOCKED]
         if not stuck or self.server is None:
             return False
-        names = " and ".join(f"p{a.number}" for a in stuck)
-        self.deadlock = f"{names} wait for each other" if len(stuck) > 1 else f"{names} waits for what it holds itself"
-        self._give_up(stuck[-1], self.server)
+        circle = _circle(stuck, self.server)
+        names = " and ".join(f"p{a.number}" for a in circle)
+        wait = "wait for each other" if len(circle) > 1 else "waits for what it holds itself"
+        self.deadlock = f"{names} {wait}"
+        self._give_up(max(circle, key=lambda a: a.moves), self.server)  # who closed the circle
         return True
 
     def _look_at_blocked(self) -> None:
@@ -161,6 +165,19 @@ class Baton:
         while not victim.has_answer(LOOK_AGAIN):
             pass
         victim.state = READY
+
+
+def _circle(stuck: Sequence[Actor], server: Server) -> list[Actor]:
+    """Of those who wait inside the server, those without whom nobody would be stuck: others only wait for one of them."""
+    at = {a.asks.backend_pid: a for a in stuck if a.asks is not None}
+    waits_for = {a: [at[b] for b in server.blockers(backend) if b in at] for backend, a in at.items()}
+    for alone in (a for a, others in waits_for.items() if not others):
+        return [alone]  # it waits for a connection that nobody moves while it waits: its own
+    actor, way = stuck[0], []
+    while actor not in way:
+        way.append(actor)
+        actor = min(waits_for[actor], key=lambda a: a.number)
+    return sorted(way[way.index(actor) :], key=lambda a: a.number)
 
 
 def _go_on(ready: Sequence[Actor], current: Actor | None) -> Actor:

@@ -124,11 +124,10 @@ class PostgresWorld:
         self._ask_tables(lambda table: "SELECT")
         self._ask(*(f"DROP TABLE {table.name} CASCADE" for table in self._tables if chosen(table)), "SELECT")
 
-    def blockers(self, backend: int) -> bool:
-        """Whether this server process waits for a lock that another process of the world holds."""
-        ours = self._parking.pids()
-        found = self._keeper.execute("SELECT pg_blocking_pids(%s) && %s::int[]", (backend, ours)).fetchone()
-        return bool(found and found[0])
+    def blockers(self, backend: int) -> set[int]:
+        """The server processes of this world that hold a lock, or wait in line for it, before this one."""
+        found = self._keeper.execute("SELECT pg_blocking_pids(%s)", (backend,)).fetchone()
+        return set(self._parking.pids()).intersection(found[0] if found else ())
 
     def cancel(self, backend: int) -> None:
         """End the statement that this server process runs."""

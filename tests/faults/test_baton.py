@@ -148,6 +148,40 @@ def test_a_deadlock_on_postgresql_is_told_with_both_names() -> None:
             assert "p1 and p2" in str(every_process_ends(over))
 
 
+def locks(*rows: str) -> Body:
+    """Locks the rows one after the other, in one transaction."""
+
+    def body(process: Process) -> str:
+        try:
+            with process.engine.begin() as connection:
+                for row in rows:
+                    connection.execute(text(update(row)))
+        except DBAPIError as error:
+            return type(error.orig).__name__
+        return "through"
+
+    return body
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_who_closes_a_circle_is_refused_and_no_bystander(place: int, early: bool) -> None:
+    """A third who only waits for a row of one of the two gets its turn, wherever it stands and whenever it came."""
+    bodies = [locks("a", "b"), locks("b", "a")]
+    bodies.insert(place, locks("a"))
+    one, two = [n + 1 for n in range(3) if n != place]
+    third = f"{place + 1}x9"
+    order = [f"{one}x2", f"{two}x2", *[third] * early, f"{one}x1", f"{two}x1", *[third] * (not early)]
+    with open_world("postgres") as world:
+        runner = Runner(Scenario("bystander", tuple(bodies), setup=two_rows), world)
+        over, _ = runner.run(Schedule.parse(f"none;order={'.'.join(order)}"))
+    assert [outcome.value for outcome in over.outcomes] == ["DeadlockDetected" if n + 1 == two else "through" for n in range(3)]
+    # PostgreSQL queues for a row: who waits behind the third waits for the third
+    in_line = {one, two} | ({place + 1} if early else set())
+    assert over.deadlock == f"{' and '.join(f'p{n}' for n in sorted(in_line))} wait for each other"
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("others", [0, 1])
 def test_who_waits_for_what_it_holds_itself_is_told(others: int) -> None:
@@ -297,7 +331,9 @@ def test_a_thread_that_its_own_process_locks_out_is_told_so(world: World) -> Non
                 return "refused" if is_busy(error) else "?"
         return "wrote"
 
-    runner = Runner(Scenario("itself", lambda process: process.cloud.charge("ann"), setup=two_rows, recover=body), world)
+    runner = Runner(
+        Scenario("itself", lambda process: process.cloud.charge("ann"), setup=two_rows, recover=body), world
+    )
     restarted = runner.run(Schedule.parse("p1@1.before+crash"))[0]
     alone = Runner(Scenario("itself", body), world).run(Schedule())[0]
     assert ["refused", "refused"] == [over.last.value for over in (restarted, alone)]
