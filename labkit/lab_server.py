@@ -33,6 +33,7 @@ def serve(folder: Path, *, browser: bool = True, port: int = 8888) -> int:
     (config / "labconfig").mkdir(parents=True, exist_ok=True)
     (config / "labconfig" / "page_config.json").write_text(json.dumps(NO_NEWS))
     # subtle: the server looks for its page's settings only along this path, and only at its start.
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(config / "workspaces"))  # another folder's tabs are not this one's
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(config), os.environ.get("JUPYTER_CONFIG_PATH", "")]).rstrip(os.pathsep)
     LabApp.launch_instance(arguments(folder, browser=browser, port=port))
     return 0
