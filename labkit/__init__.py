@@ -14,7 +14,8 @@ _ERRORS = [
     "LabkitError", "TransientError", "TerminalError", "CallTimeout", "UsageError", "RetriesExhausted", "DeadlineExceeded",
     "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull", "StoreFull",
     "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "BudgetTooSmall",
-    "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
+    "ValueTooLarge", "ArtifactNotFound",
+    "StaleSaga", "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
 ]
 
 _HOME = {  # name -> module, in the order in which a reader meets them
@@ -27,6 +28,9 @@ _HOME = {  # name -> module, in the order in which a reader meets them
     "Cloud": "cloud",
     **dict.fromkeys(["TaskQueue", "Lease", "Job", "GiveBack", "Ask", "Worker", "WorkerPool"], "queue"),
     **dict.fromkeys(["ProgressUpdate", "ProgressLog"], "progress"),
+    **dict.fromkeys(["Checkpoint", "CheckpointManager", "CheckpointStore"], "checkpoint"),
+    "ArtifactStore": "agent",
+    **dict.fromkeys(["Saga", "SagaStep", "SagaLog", "run_saga", "saga_step"], "saga"),
     "write_transaction": "database",
     "Trace": "faults.trace",
     "Scenario": "faults",

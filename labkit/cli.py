@@ -1,7 +1,8 @@
 """The command line: every command ends in 0 (fine), 1 (the checked thing is wrong) or 2 (no answer to what was asked, said in one line).
 
 Never a traceback for what a person typed, and no command imports more than its own part. A line that begins with `labkit:` says what cannot be used, one
-with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130, a reader that closed the pipe with 141, both without a word.
+with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130, a reader that closed the pipe with 141, both without a word. A terminal that
+cannot show a character gets another one for it, and a stream that is closed swallows what it is told.
 
 Not handled here: what the commands do. Each function below hands its arguments to the module that knows.
 """
@@ -13,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +23,7 @@ import labkit
 from labkit.errors import LabkitError, StoreBusy, UsageError
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
+MOST_WORKERS = 256  # each has two threads and up to three connections
 ENGINES = (
     "how to look: sweep (as without this option) tries every crash point, search draws schedules instead, kill tries every crash point with real "
     "processes; interleave (as without it) tries the orders of several callers. Refused where the exercise has nothing of the kind"
@@ -29,11 +32,18 @@ ENGINES = (
 Command = Callable[[argparse.Namespace], int]
 
 
+class Help(argparse.HelpFormatter):
+    """Wraps all but examples: what is to be copied stands on a line of its own, as it is typed."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("example:") else super()._fill_text(text, width, indent)
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line and ends with 2; options may stand anywhere, and none may be shortened, since scripts outlive shortcuts."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False, formatter_class=partial(argparse.HelpFormatter, max_help_position=30))
+        super().__init__(**options, allow_abbrev=False, formatter_class=partial(Help, max_help_position=30))
         self._mixed = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -66,6 +76,14 @@ def port(text: str) -> int:
     number = count(text)
     if not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{number} is no port: there are 1 to 65535")
+    return number
+
+
+def threads(text: str) -> int:
+    """A number of workers that one process can have."""
+    number = count(text)
+    if not 1 <= number <= MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{number} is too {'many' if number else 'few'}: a process has at least one worker and at most {MOST_WORKERS}")
     return number
 
 
@@ -171,7 +189,7 @@ def build() -> Parser:
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
 
     def add(name: str, run: Command, text: str, example: str) -> Parser:
-        sub = commands.add_parser(name, help=text, description=text, epilog=f"example: {example}")
+        sub = commands.add_parser(name, help=text, description=text, epilog=f"example:\n  {example}")
         sub.set_defaults(run=run)
         return sub
 
@@ -191,7 +209,7 @@ def _add_learning(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--no-browser", action="store_true", help="start the server only and print its address")
     sub.add_argument("--port", type=port, default=8888, help="default: 8888, or the next free one")
     sub = add("reset", reset, "Bring one notebook back; your version is kept beside it.", "labkit reset retry")
-    sub.add_argument("id", metavar="ID", help="an exercise, or a notebook's name")
+    sub.add_argument("id", metavar="ID", help="an exercise, or a notebook by its name or path")
     add("progress", progress, "Show which exercises you have passed.", "labkit progress")
     sub = add("demo", demo, "Kill a deployment, start it again, count the effects.", "labkit demo --kill-at 86")
     sub.add_argument("--kill-at", type=counts, metavar="N[,N...]", help="the place at which the process is killed, then the next one, ...")
@@ -223,18 +241,21 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     )  # fmt: skip
     sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
     sub.add_argument("--app", required=True, metavar="MODULE:NAME", help="a function of a job, or a dict of them by first word")
-    sub.add_argument("--workers", type=count, default=1, metavar="N", help="threads, each with a task (default: 1)")
+    sub.add_argument("--workers", type=threads, default=1, metavar="N", help=f"threads, each with a task, up to {MOST_WORKERS} (default: 1)")
     sub.add_argument("--lease", type=seconds, default=60.0, metavar="S", help="seconds until the task of a dead worker is taken by another (default: 60)")
     sub.add_argument("--grace", type=seconds, default=30.0, metavar="S", help="seconds to finish in when told to stop (default: 30)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    _ready_streams()
     try:
-        arguments = build().parse_args(argv)
-        code: int = arguments.run(arguments)
-        sys.stdout.flush()
-        return code
+        try:
+            arguments = build().parse_args(argv)
+            code: int = arguments.run(arguments)
+            return code
+        finally:
+            sys.stdout.flush()  # subtle: here a stream that takes nothing more is an error like any other, at the exit a traceback
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -252,6 +273,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(f"labkit: {f'{error.filename}: {error.strerror}' if error.filename else error}")
 
 
+def _ready_streams() -> None:
+    """Make streams that are there and take every character: no command dies of where its words go.
+
+    subtle: a standard descriptor that is closed would be given to the next file that is opened, and then be written to.
+    """
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
+        elif hasattr(stream, "reconfigure"):
+            unicode = str(stream.encoding).lower().replace("-", "").startswith("utf")
+            stream.reconfigure(errors="backslashreplace" if unicode else "replace")  # a picture keeps its columns
+
+
 def _let_go_of_stdout() -> None:
     """Point stdout at nothing, so that the interpreter's last flush does not complain about the closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -259,5 +297,6 @@ def _let_go_of_stdout() -> None:
 
 def _complain(message: str) -> int:
     """Say it in one line on stderr; 2 is the exit code."""
-    print(" ".join(message.split()), file=sys.stderr)
+    with suppress(OSError):  # the exit code says it too
+        print(" ".join(message.split()), file=sys.stderr, flush=True)
     return 2

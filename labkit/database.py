@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -33,6 +34,7 @@ from sqlalchemy import (
     make_url,
 )
 from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.ext.compiler import compiles
@@ -40,11 +42,12 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
 from labkit.clock import SystemClock
-from labkit.errors import StoreBusy
+from labkit.errors import StoreBusy, StoreFull
 
 BUSY_SECONDS = 5.0  # how long a statement waits for another writer before it is refused
 _LOCKED_SQLITE = {5, 6}  # SQLITE_BUSY, SQLITE_LOCKED
 _LOCKED_POSTGRES = {"55P03", "40P01", "40001"}  # lock timeout, deadlock, serialization failure
+_FULL_POSTGRES = "53100"
 
 
 def utc_text(value: datetime) -> str:
@@ -134,6 +137,9 @@ def _open_sqlite(where: URL, options: dict[str, Any]) -> Engine:
     settings = {**options.pop("connect_args", {})}
     if "timeout" not in where.query:
         settings.setdefault("timeout", BUSY_SECONDS)
+    if "isolation_level" in options:  # as an option of each connection, so that `_begin` sees it
+        level = {"isolation_level": options.pop("isolation_level")}
+        options["execution_options"] = level | options.get("execution_options", {})
     in_memory = where.database in (None, "", ":memory:") or where.query.get("mode") == "memory"
     if where.query.get("mode") == "memory":
         options.setdefault("poolclass", QueuePool)
@@ -141,6 +147,7 @@ def _open_sqlite(where: URL, options: dict[str, Any]) -> Engine:
     sqlite3.register_adapter(datetime, utc_text)
     engine = create_engine(where, connect_args=settings, **options)
     dialect: Any = engine.dialect
+    dialect.set_isolation_level = partial(_set_isolation_level, dialect)
     dialect.colspecs = {**dialect.colspecs, DateTime: _UtcLiteral}
     event.listen(engine, "connect", _prepare_memory if in_memory else _prepare_file)
     event.listen(engine, "begin", _begin)
@@ -171,8 +178,17 @@ def _prepare_file(connection: Any, record: Any) -> None:
             clock.sleep(0.01)
 
 
+def _set_isolation_level(dialect: SQLiteDialect, connection: Any, level: Any) -> None:
+    # subtle: SQLAlchemy would let the driver send a BEGIN of its own from here on; without one, AUTOCOMMIT is what it does anyway
+    if level != "AUTOCOMMIT":
+        SQLiteDialect.set_isolation_level(dialect, connection, level)
+
+
 def _begin(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("labkit_begin") == "IMMEDIATE"
+    options = connection.get_execution_options()
+    immediate = options.get("labkit_begin") == "IMMEDIATE"
+    if options.get("isolation_level") == "AUTOCOMMIT" and not immediate:
+        return
     statement = "BEGIN IMMEDIATE" if immediate else "BEGIN"
     cursor = connection.connection.cursor()
     try:
@@ -226,4 +242,16 @@ def busy_is_an_answer() -> Iterator[None]:
     except DBAPIError as error:
         if is_busy(error):
             raise StoreBusy from error
+        raise
+
+
+@contextmanager
+def full_is_an_answer() -> Iterator[None]:
+    """Turns a disk without room into `StoreFull`; every other error goes through as it is."""
+    try:
+        yield
+    except DBAPIError as error:
+        code = getattr(error.orig, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_FULL or getattr(error.orig, "sqlstate", None) == _FULL_POSTGRES:
+            raise StoreFull from error
         raise

@@ -88,6 +88,10 @@ class UnstorableValue(LabkitError):
     path: str = ""
 
 
+class ValueTooLarge(TerminalError, UnstorableValue):
+    """A value of more bytes than may be stored there: it will never fit; `path` says where it stands."""
+
+
 class StoreBusy(TransientError):
     """The store was locked for longer than we wait; nothing was written."""
 
@@ -140,8 +144,16 @@ class StaleCheckpoint(LabkitError):
     """Another checkpoint was saved after the expected parent."""
 
 
+class ArtifactNotFound(LabkitError):
+    """No artifact has this id."""
+
+
 class BudgetTooSmall(LabkitError):
     """Not even the parts that must be there fit into the budget."""
+
+
+class StaleSaga(LabkitError):
+    """Another process has written to the log of this saga: read it again before going on."""
 
 
 class SagaFailed(LabkitError):

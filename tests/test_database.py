@@ -68,6 +68,41 @@ def test_begin_is_real(sqlite: Engine) -> None:
     ]
 
 
+@pytest.mark.parametrize("where", ["engine", "connection"])
+def test_autocommit(engine: Engine, where: str) -> None:
+    """With isolation level AUTOCOMMIT each statement is kept by itself; the next user of the connection has transactions again."""
+    single = engine.execution_options(isolation_level="AUTOCOMMIT") if where == "engine" else engine
+    with single.connect() as connection:
+        if where == "connection":
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('kept', '')"))
+    with engine.connect() as connection:
+        connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('rolled back', '')"))
+    with write_transaction(engine) as connection:
+        connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('committed', '')"))
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT id FROM tasks ORDER BY id")).scalars()) == ["committed", "kept"]
+
+
+def test_an_engine_opened_with_autocommit(tmp_path: Path) -> None:
+    """The option of `create_engine` means the same, and `write_transaction` holds the write lock all the same."""
+    engine = open_engine(f"sqlite:///{tmp_path}/tasks.db", isolation_level="AUTOCOMMIT")
+    create_tables(engine)
+    with engine.connect() as connection:
+        connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('kept', '')"))
+
+    def fails() -> None:
+        with write_transaction(engine) as connection:
+            connection.execute(text("INSERT INTO tasks (id, user_input) VALUES ('rolled back', '')"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT id FROM tasks")).scalars()) == ["kept"]
+    engine.dispose()
+
+
 def test_substituted_connection_sees_every_statement(tmp_path: Path) -> None:
     """A driver connection put in by `do_connect` sees each statement: BEGIN and PRAGMA by cursor, COMMIT by the connection."""
     seen: list[str] = []

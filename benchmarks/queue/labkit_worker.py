@@ -10,9 +10,9 @@ import sys
 from sqlalchemy import insert, text
 from worker import play
 
+from labkit.commit import keeping
 from labkit.database import open_engine
 from labkit.queue import Lease, TaskQueue, Worker
-from labkit.queue.commit import keeping
 from labkit.tables import create_tables, task_options, tasks
 
 

@@ -1,6 +1,6 @@
 """A queue of tasks in a database, and who works on it. Read in this order: claim, lease, complete, batch, submit,
-control, dead, wait, park, queue; then job, worker, threads, pool, notify, process. `options`, `statement`, `choose`, `commit` and
-`change` are what they share."""
+control, dead, wait, park, queue; then job, worker, threads, pool, notify, process. `options`, `choose` and `change`
+are what they share."""
 
 from labkit.errors import TaskCancelled, WaitTimeout
 from labkit.queue.job import Ask, GiveBack, Job

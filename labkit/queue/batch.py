@@ -16,13 +16,13 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from labkit.commit import Execute, Rows, bound, one_commit, times
 from labkit.errors import StaleLease
 from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
 from labkit.queue.choose import CLAIM_ANY_MANY, CLAIM_MANY, LOOK_AGAIN
-from labkit.queue.commit import Execute, Rows, bound, one_commit, times
 from labkit.queue.complete import COMPLETE, completing, values_of
 from labkit.queue.lease import Lease, fence, lost
-from labkit.queue.statement import COLUMNS, in_dialect, task_of
+from labkit.statement import COLUMNS, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 

@@ -11,7 +11,7 @@ Not handled here: running them (see `claim` and `complete`).
 from __future__ import annotations
 
 from labkit.queue.options import LIMIT_SQL
-from labkit.queue.statement import COLUMNS, in_dialect
+from labkit.statement import COLUMNS, in_dialect
 from labkit.tables import PENDING_SQL, RUNNING_SQL
 
 FOUND, LOOK_AGAIN = 1, 2  # the first column of what a claim returns: the other columns hold the task, or a lease is over

@@ -17,9 +17,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from labkit.commit import Rows, one_commit, times
 from labkit.queue.choose import CLAIM, CLAIM_ANY, LOOK_AGAIN
-from labkit.queue.commit import Rows, one_commit, times
-from labkit.queue.statement import task_of
+from labkit.statement import task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from labkit.commit import bound, one_commit, times
 from labkit.errors import UnstorableValue
 from labkit.progress.log import COMPLETED_ON_SQLITE, end_sql
 from labkit.queue.choose import CLAIM, ONE, TAKEN, TAKING
 from labkit.queue.claim import task_in
-from labkit.queue.commit import bound, one_commit, times
 from labkit.queue.lease import FENCE, Lease, lost, token
-from labkit.queue.statement import COLUMNS, UPDATED, in_dialect, task_of
+from labkit.statement import COLUMNS, UPDATED, in_dialect, task_of
 from labkit.store.contract import log_written, plain_text
 from labkit.task import Task
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, select
 
+from labkit.commit import one_commit, times
 from labkit.database import parse_time, reading, writing
 from labkit.errors import StaleLease, TaskCancelled, TaskNotFound
 from labkit.progress.log import append_end
 from labkit.queue.change import change, find, moment
-from labkit.queue.commit import one_commit, times
 from labkit.queue.options import give_back_attempt, limit
-from labkit.queue.statement import for_both
+from labkit.statement import for_both
 from labkit.store.contract import log_written, storable_text
 from labkit.tables import tasks
 from labkit.task import Task, TaskState

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
+from labkit.commit import keeping
 from labkit.errors import DeadlineExceeded, StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
-from labkit.queue.commit import keeping
 from labkit.queue.job import Ask, GiveBack, Job, handler_of
 from labkit.queue.lease import Lease
 from labkit.queue.queue import TaskQueue

@@ -10,21 +10,19 @@ Not handled here: who may work on a task. Between get and save nobody holds it (
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
-from labkit.database import busy_is_an_answer, db_now, reading
-from labkit.errors import StaleTask, StoreFull
+from labkit.database import busy_is_an_answer, db_now, full_is_an_answer, reading
+from labkit.errors import StaleTask
 from labkit.store.contract import StepRunner, key_taken, log_written, plain_text, stale, storable
 from labkit.tables import task_from_row, tasks
 from labkit.task import TRANSITIONS, Task, TaskState, check_transition
 
-_DISK_FULL_POSTGRES = "53100"
 _PLAIN = sorted({column.name for column in tasks.c} - {"id", "version", "created_at", "available_at", "updated_at"})
 _STAMPS = (tasks.c.created_at, tasks.c.available_at, tasks.c.updated_at, tasks.c.version)
 
@@ -65,11 +63,6 @@ _LOOK = select(tasks.c.version, tasks.c.state).where(tasks.c.id == bindparam("of
 _LIST = select(tasks).where(tasks.c.state == bindparam("of_state")).order_by(tasks.c.created_at, tasks.c.id)
 
 
-def _is_full(error: DBAPIError) -> bool:
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_FULL or getattr(error.orig, "sqlstate", None) == _DISK_FULL_POSTGRES
-
-
 class SqlStore(StepRunner):
     """Tasks in the table `labkit.tables.tasks` of an engine from `labkit.database.open_engine`."""
 
@@ -86,15 +79,11 @@ class SqlStore(StepRunner):
         values = {f"new_{name}": value for name, value in vars(task).items()}
         values |= {"of_id": task.id, "of_version": task.version}
         try:
-            with busy_is_an_answer(), self._engine.begin() as connection:
+            with busy_is_an_answer(), full_is_an_answer(), self._engine.begin() as connection:
                 # subtle: the write comes first, so SQLite waits for another writer instead of refusing a stale reader
                 row = connection.execute(_UPDATE[task.state], values).first() or self._insert(connection, task, values)
         except IntegrityError as error:
             raise key_taken(task) from error
-        except DBAPIError as error:
-            if _is_full(error):
-                raise StoreFull from error
-            raise
         created, available, updated, version = row
         after = replace(task, created_at=created, available_at=available, updated_at=updated, version=version)
         return log_written(after)

@@ -11,12 +11,12 @@ from sqlalchemy import Engine, event, insert, text
 from sqlalchemy.exc import DBAPIError
 
 from labkit.clock import VirtualClock
+from labkit.commit import keeping
 from labkit.database import open_engine, utc_text
 from labkit.errors import StaleLease
 from labkit.queue import Lease, TaskQueue, Worker
 from labkit.queue.batch import _TOGETHER
 from labkit.queue.choose import CLAIM, CLAIM_MANY
-from labkit.queue.commit import keeping
 from labkit.queue.complete import _BOTH
 from labkit.tables import tasks
 from tests.queue.helpers import Ticks, taken

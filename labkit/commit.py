@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from labkit.database import is_busy, parse_time, utc_text
 from labkit.errors import StoreBusy
-from labkit.queue.statement import ASK_NOW_ON_SQLITE
+from labkit.statement import ASK_NOW_ON_SQLITE
 
 Rows = list[tuple[Any, ...]]
 Execute = Callable[[str, Mapping[str, Any]], Rows]
@@ -59,6 +59,7 @@ class Held:
         """Return it to the pool, which rolls back what is open; one that is in the middle of something goes."""
         if self._pooled.is_valid:
             try:
+                self._cursor.close()  # subtle: one with unread rows would make every later COMMIT on this connection fail
                 if error is not None:
                     self._pooled.invalidate(error)
                 elif self.postgres:

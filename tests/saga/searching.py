@@ -1,0 +1,25 @@
+"""Thousands of drawn schedules over the deployment saga: crashes, lost answers, errors and delays, up to three in each.
+
+Run: `python -m tests.saga.searching [COUNT]`, 10,000 unless said otherwise. Ends with 0 if nothing was found.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from labkit.faults import search
+from tests.saga import worlds
+
+SEARCHED = [worlds.FORWARD, worlds.BACKWARD, worlds.UNKNOWN, worlds.NESTED]
+FAULTS = ("crash", "timeout", "error", "duplicate", "interrupt", "delay(30)")
+
+
+def main(count: int) -> int:
+    reports = [search(scenario, examples=count // len(SEARCHED), faults=FAULTS) for scenario in SEARCHED]
+    for report in reports:
+        print(report)
+    return int(any(report.verdict != "holds" for report in reports))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000))
