@@ -5,7 +5,6 @@ Run: python benchmarks/bench_queue.py [sqlite] [postgres]
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,13 +17,12 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from peers import HERE, hear, installed, python_of, surroundings
 from table import show
 
 from labkit.postgres import fresh_database
 
 ROUNDS = 5
-HERE = Path(__file__).parent
-OURS = HERE.parent
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,10 @@ class Peer:
     most: int = 1
     how: str = ""
     budget: str = ""
+
+    @property
+    def environment(self) -> str:
+        return self.script.removesuffix(".py")
 
 
 DBOS = ("dbos==3.4.0",)
@@ -69,44 +71,13 @@ SQLITE = [
 ]
 
 
-def python_of(peer: Peer) -> str:
-    """The interpreter of the peer's environment, which is made when it is first needed."""
-    if not peer.packages:
-        return sys.executable
-    place = HERE / ".venv" / peer.script.removesuffix(".py")
-    python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not (place / "whole").exists():
-        print(f"making {place.relative_to(OURS)}: {', '.join(peer.packages)}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *peer.packages], check=True)
-        (place / "whole").touch()
-    return str(python)
-
-
-def installed(peer: Peer) -> bool:
-    """Whether it can be measured here; says why not."""
-    try:
-        python_of(peer)
-    except subprocess.CalledProcessError as error:
-        print(f"{peer.name} is left out: {error}")
-        return False
-    return True
-
-
 def command(peer: Peer, *words: str) -> list[str]:
-    return [python_of(peer), str(HERE / "queue" / peer.script), *words, *([peer.how] if peer.how else [])]
-
-
-def hear(process: subprocess.Popen[str], word: str) -> None:
-    """Wait until a peer's process says this word."""
-    said = process.stdout.readline() if process.stdout else ""
-    if said != f"{word}\n":
-        raise SystemExit(f"{process.args} said {said!r} instead of {word!r}")
+    return [python_of(peer.environment, peer.packages), str(HERE / "queue" / peer.script), *words, *([peer.how] if peer.how else [])]
 
 
 def rate(peer: Peer, url: str) -> float:
     """Jobs per second from the word to the end of the last process; starting and filling are not counted."""
-    plain = {**os.environ, "PYTHONPATH": str(OURS)} if not peer.packages else dict(os.environ)
+    plain = surroundings(peer.packages)
     subprocess.run(command(peer, "fill", url, str(peer.jobs)), check=True, env=plain)
     started = [
         subprocess.Popen(command(peer, "work", url, f"w{n}", str(peer.most)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -143,7 +114,7 @@ def sqlite(peer: Peer) -> Iterator[str]:
 
 def compare(title: str, peers: list[Peer], database: Callable[[Peer], object]) -> None:
     """Rounds in turn, so that a busy machine is busy for all; the first peer is 1.0."""
-    peers = [peer for peer in peers if installed(peer)]
+    peers = [peer for peer in peers if installed(peer.name, peer.environment, peer.packages)]
     rates: dict[Peer, list[float]] = {peer: [] for peer in peers}
     for _ in range(ROUNDS):
         for peer in peers:
