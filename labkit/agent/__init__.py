@@ -1,5 +1,1 @@
-"""What an agent keeps while it works."""
-
-from labkit.agent.artifacts import ArtifactStore
-
-__all__ = ["ArtifactStore"]
+"""What an agent knows and keeps while it works. Read in this order: state, patch, context, artifacts."""

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select, text
 
-from labkit.agent import ArtifactStore
-from labkit.agent.artifacts import CUT, LARGEST_CONTENT, StoredArtifact
+from labkit.agent.artifacts import CUT, LARGEST_CONTENT, ArtifactStore, StoredArtifact
 from labkit.errors import ArtifactNotFound, BudgetTooSmall, StoreCorrupt, StoreFull, UnstorableValue, ValueTooLarge
 from labkit.faults import End, Scenario, sweep
 from labkit.faults.process import Process

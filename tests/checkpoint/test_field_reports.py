@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from labkit.agent import ArtifactStore
+from labkit.agent.artifacts import ArtifactStore
 from labkit.checkpoint import CheckpointStore
 from labkit.clock import VirtualClock
 from labkit.errors import CheckpointCorrupt, RetriesExhausted, UnstorableValue, ValueTooLarge
