@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _ERRORS = [
     "LabkitError", "TransientError", "TerminalError", "CallTimeout", "UsageError", "RetriesExhausted", "DeadlineExceeded",
     "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull", "StoreFull",
-    "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "BudgetTooSmall",
+    "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "StaleJournal", "BudgetTooSmall",
     "ValueTooLarge", "ArtifactNotFound",
     "StaleSaga", "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
 ]
@@ -31,6 +31,7 @@ _HOME = {  # name -> module, in the order in which a reader meets them
     **dict.fromkeys(["Checkpoint", "CheckpointManager", "CheckpointStore"], "checkpoint"),
     **dict.fromkeys(["AgentState", "StatePatch", "Fact", "Artifact", "ContextSlice"], "agent.state"),
     "ArtifactStore": "agent.artifacts",
+    "ToolJournal": "agent.journal",
     **dict.fromkeys(["Saga", "SagaStep", "SagaLog", "run_saga", "saga_step"], "saga"),
     "write_transaction": "database",
     "Trace": "faults.trace",

@@ -57,6 +57,8 @@ class UsageError(LabkitError):
 class PostgresUnavailable(UsageError):
     """There is no PostgreSQL to be had here; the message says why and what to do."""
 
+    named: bool = False  # the one that was asked for by LABKIT_DATABASE_URL, so what is set there must be mended
+
 
 class RetriesExhausted(LabkitError):
     """Every attempt failed; the last error is the cause."""
@@ -146,6 +148,10 @@ class StaleCheckpoint(LabkitError):
 
 class ArtifactNotFound(LabkitError):
     """No artifact has this id."""
+
+
+class StaleJournal(LabkitError):
+    """Another process has gone on with this conversation; nothing was written."""
 
 
 class BudgetTooSmall(LabkitError):

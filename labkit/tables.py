@@ -27,6 +27,7 @@ from sqlalchemy import (
     Table,
     Text,
     false,
+    inspect,
     text,
 )
 
@@ -146,6 +147,22 @@ artifacts = Table(  # results that are too large for a state or a checkpoint, na
     _stamp("created_at"),
 )
 
+messages = Table(  # the conversation of an agent with its model, each message as JSON
+    "messages",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("message", Text, nullable=False),
+)
+
+tool_results = Table(  # what a tool call gave, kept before the model is told
+    "tool_results",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("call_id", _ID, primary_key=True),
+    Column("result", Text, nullable=False),
+)
+
 _FIELDS = frozenset(field.name for field in fields(Task))
 _TIMES = ("available_at", "lease_expires_at", "created_at", "updated_at")
 
@@ -157,6 +174,15 @@ def create_tables(engine: Engine, tables: MetaData = metadata) -> None:
             # subtle: CREATE TABLE IF NOT EXISTS can still fail when two run at once
             connection.execute(text("SELECT pg_advisory_xact_lock(7226017)"))
         tables.create_all(connection)
+
+
+def lacking(engine: Engine, tables: MetaData = metadata) -> dict[str, list[str]]:
+    """Table -> the columns of ours that are not in it, for each table that is there under a name of ours and is another one."""
+    with engine.connect() as connection:
+        look = inspect(connection)
+        there = {table: look.get_columns(table.name) for table in tables.sorted_tables if look.has_table(table.name)}
+    missing = {table.name: [c.name for c in table.columns if c.name not in {one["name"] for one in found}] for table, found in there.items()}
+    return {name: columns for name, columns in missing.items() if columns}
 
 
 def task_from_row(row: Row[Any] | Mapping[str, Any]) -> Task:

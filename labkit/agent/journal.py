@@ -1,0 +1,88 @@
+"""The journal of an agent run: its conversation, and what each tool call gave, durable before the next word goes out.
+
+Messages keep their order, and a tool's result is kept under the id of its call before the model is told of it. So after a crash the run goes on from
+its last message, and a call whose result is there is not made again. A message is written after all that this instance has read: when two
+processes go on with one run, the first to write goes on and the other gets `StaleJournal`. The first result of a call is the one that stays. A crash
+leaves a message or a result whole, or not at all.
+
+Not handled here: a crash between a tool's effect and its result. The call is made again then, so the tool gets a key that stays the same (see `loop`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Engine, select
+from sqlalchemy.exc import IntegrityError
+
+from labkit.commit import one_commit
+from labkit.database import full_is_an_answer, reading
+from labkit.errors import StaleJournal, UnstorableValue
+from labkit.statement import for_both
+from labkit.store.contract import plain_text
+from labkit.tables import messages, tool_results
+
+Message = dict[str, Any]
+_APPEND = for_both("INSERT INTO messages (task_id, seq, message) VALUES (:id, :seq, :message) RETURNING seq")
+_RECORD = for_both(
+    "INSERT INTO tool_results (task_id, call_id, result) VALUES (:id, :call, :result) "
+    "ON CONFLICT (task_id, call_id) DO NOTHING RETURNING call_id"
+)
+
+
+class ToolJournal:
+    """The journal of the run `task_id`. `UnstorableValue` for what no store can hold, `StoreBusy`, `StoreFull`."""
+
+    def __init__(self, engine: Engine, task_id: str) -> None:
+        self._engine, self.task_id = engine, plain_text("task_id", task_id)
+        self._known: list[str] | None = None
+
+    def messages(self) -> list[Message]:
+        """The conversation, oldest first; each call gives messages of its own. A new instance reads them anew."""
+        return [json.loads(text) for text in self._read()]
+
+    def append(self, message: Mapping[str, Any]) -> None:
+        """Append a message. `StaleJournal` when another process has appended since this instance read."""
+        text = _as_json("message", dict(message))
+        known, self._known = self._read(), None  # subtle: whatever stops us here, the next call reads anew
+        values = {"id": self.task_id, "seq": len(known) + 1, "message": text}
+        try:
+            with full_is_an_answer(), one_commit(self._engine) as execute:
+                execute(_APPEND[self._engine.dialect.name], values)
+        except IntegrityError as error:
+            raise StaleJournal(f"another process has written message {len(known) + 1} of task {self.task_id}") from error
+        self._known = [*known, text]
+
+    def result(self, call_id: str) -> str | None:
+        """What the call gave; None when no result was kept, which is not the same as an empty one."""
+        table = tool_results.c
+        query = select(table.result).where(table.task_id == self.task_id, table.call_id == plain_text("call_id", call_id))
+        with reading(self._engine) as connection:
+            kept = connection.execute(query).scalar()
+        return None if kept is None else str(json.loads(kept))
+
+    def record(self, call_id: str, text: str) -> None:
+        """Keep what the call gave. A second result of one call changes nothing."""
+        values = {"id": self.task_id, "call": plain_text("call_id", call_id), "result": _as_json("result", text)}
+        with full_is_an_answer(), one_commit(self._engine) as execute:
+            execute(_RECORD[self._engine.dialect.name], values)
+
+    def _read(self) -> list[str]:
+        if self._known is None:
+            query = select(messages.c.message).where(messages.c.task_id == self.task_id).order_by(messages.c.seq)
+            with reading(self._engine) as connection:
+                self._known = list(connection.execute(query).scalars())
+        return self._known
+
+    def __repr__(self) -> str:
+        return f"<ToolJournal {self.task_id} {self._engine.url.render_as_string()}>"
+
+
+def _as_json(path: str, value: Any) -> str:
+    try:
+        # subtle: escaped, so that NUL and lone surrogates, which a model or a tool may well say, are text that every database holds
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnstorableValue(f"{path} cannot be JSON: {error}", path=path) from error
