@@ -1,0 +1,86 @@
+"""A model that is a function: it says the same to the same messages, whoever asks and however often.
+
+It stands where an endpoint would stand, behind the same client and the same wire format. A reply is a pure function of the conversation, so an agent
+that is killed and goes on from its journal gets the answer that it would have got. Ids of calls count the calls of the conversation,
+so they differ from each other and are the same on every run.
+
+Not handled here: a model's mood. For another answer to the same messages, write another function.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+
+Message = dict[str, Any]
+Reply = Callable[[list[Message]], Message]  # the conversation -> the assistant's next message
+CHARS_PER_TOKEN = 4  # a rule of thumb; only an endpoint knows its own count
+
+
+def says(text: str) -> Message:
+    """A final answer."""
+    return {"role": "assistant", "content": text}
+
+
+def calls(*wanted: tuple[str, Mapping[str, Any]]) -> Message:
+    """A message that asks for tools, as (name, arguments) each."""
+    asked = [_call(name, json.dumps(arguments)) for name, arguments in wanted]
+    return {"role": "assistant", "content": None, "tool_calls": asked}
+
+
+def _call(name: str, arguments: str) -> Message:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def results(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """(tool, what it gave) for each call that was answered, in the order of the answers."""
+    names = {
+        call["id"]: call["function"]["name"]
+        for message in messages
+        if message["role"] == "assistant"
+        for call in message.get("tool_calls") or ()
+    }
+    return [(names.get(m["tool_call_id"], ""), m["content"]) for m in messages if m["role"] == "tool"]
+
+
+class ScriptedModel:
+    """Answers chat completions by calling `reply`: an `httpx` handler, for a `MockTransport` or a process of the simulator."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        """The response to one request; what is no chat completion is answered as an endpoint would, with 400 or 404."""
+        if not request.url.path.endswith("/chat/completions"):
+            return _refused(404, f"there is no {request.url.path}")
+        try:
+            asked = json.loads(request.content)
+            messages = asked["messages"]
+        except (ValueError, KeyError, TypeError):
+            return _refused(400, "the body must be JSON with `messages`")
+        return httpx.Response(200, json=completion(self._reply(messages), messages, str(asked.get("model", ""))))
+
+
+def completion(message: Message, messages: Sequence[Message], model: str) -> dict[str, Any]:
+    """A chat completion that holds this message."""
+    made = sum(len(m.get("tool_calls") or ()) for m in messages if m["role"] == "assistant")
+    asked = [
+        {"id": f"call_{made + place}", **call} for place, call in enumerate(message.get("tool_calls") or (), start=1)
+    ]
+    said = {**message, **({"tool_calls": asked} if asked else {})}
+    sent, got = (len(json.dumps(part)) // CHARS_PER_TOKEN for part in (list(messages), said))
+    return {
+        "id": f"completion_{len(messages)}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [{"index": 0, "finish_reason": "tool_calls" if asked else "stop", "message": said}],
+        "usage": {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got},
+    }
+
+
+def _refused(status: int, message: str) -> httpx.Response:
+    return httpx.Response(status, json={"error": {"message": message, "type": "invalid_request_error"}})
