@@ -16,6 +16,7 @@ import unicodedata
 # control characters, line separators, direction overrides, lone surrogates: not drawable, or harmful
 UNDRAWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 BREAKS = re.compile(r"(?<=[_./,:(=-])")
+A_LITTLE = 1.2  # wider than a line a single word may be
 # advance widths of DejaVu Sans, the widest of the usual fonts: (em, characters)
 WIDTHS = {0.28: "ijl'", 0.34: "IJ ,./:;\\|", 0.4: "-f()[]!t", 0.46: 'r"', 0.54: "*_`s?z", 0.62: "cLFkvxyPTYaeo"}
 WIDTHS |= {0.64: "$0123456789ESbdghnpqu{}", 0.7: "KABVXZCR", 0.79: "UNHD&GOQ", 0.85: "w#+<=>^~", 1.0: "M%mW@"}
@@ -65,10 +66,13 @@ def _em(char: str) -> float:
 
 
 def wrap(text: object, limit: float, lines: int, size: float = 11) -> list[str]:
-    """The text in at most `lines` lines of at most `limit` pixels; an ellipsis ends what does not fit."""
+    """The text in at most `lines` lines of at most `limit` pixels; an ellipsis ends what does not fit.
+
+    A single word may be a little wider, rather than be cut before its last letter.
+    """
     rows = [""]
     for word in clean(text).split():
-        whole = width(word, size) <= limit
+        whole = width(word, size) <= (limit if BREAKS.search(word) else limit * A_LITTLE)
         if rows[-1] and width(f"{rows[-1]} {word}", size) > limit:
             rows.append("")
         rows[-1] += " " if rows[-1] else ""

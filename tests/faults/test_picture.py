@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from labkit.faults.paint import cells
+from labkit.faults.paint import cells, width, wrap
 from labkit.faults.picture import svg, text
 from labkit.faults.picture_fold import Fold, fold
 from labkit.faults.picture_layout import lay_out
@@ -515,3 +515,11 @@ def test_an_empty_trace_draws() -> None:
     """A run in which nothing happened is a picture all the same."""
     assert "nothing" in text(Trace("nothing"))
     assert drawing(Trace("nothing")) is not None
+
+
+def test_a_word_keeps_its_last_letter():
+    """A single word a little wider than its line is not cut; a much wider one is, and one with signs behind a sign."""
+    limit = width("checkpoint")
+    assert wrap("INSERT checkpoints", limit, 3) == ["INSERT", "checkpoints"]
+    assert wrap("deploy_container", limit, 3) == ["deploy_", "container"]
+    assert len(wrap("checkpointscheckpoints", limit, 3)) == 3
