@@ -27,7 +27,7 @@ from labkit.faults.sweep import sweep_runs
 from labkit.faults.world import World
 
 STEPS = ("create_dns_record", "create_namespace", "deploy_container", "configure_route")
-READ, WRITE = text("SELECT step FROM saga_log"), text("INSERT INTO saga_log (step) VALUES (:step)")
+READ, WRITE = text("SELECT step FROM steps_done"), text("INSERT INTO steps_done (step) VALUES (:step)")
 SELECT = text("SELECT id FROM tasks WHERE state = 'pending' ORDER BY id LIMIT 1")
 TAKE = text("UPDATE tasks SET state = 'running' WHERE id = :id")
 
@@ -37,7 +37,7 @@ BUDGETS |= {("orders", "sqlite"): "800", ("orders", "postgres"): "100", ("kills"
 
 def tables(process: Process) -> None:
     with process.engine.begin() as connection:
-        connection.execute(text("CREATE TABLE saga_log (step TEXT PRIMARY KEY)"))
+        connection.execute(text("CREATE TABLE steps_done (step TEXT PRIMARY KEY)"))
 
 
 def run_steps(engine: Engine, cloud: Cloud, most: int = len(STEPS)) -> None:

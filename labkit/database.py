@@ -36,7 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
@@ -232,6 +232,13 @@ def is_busy(error: BaseException | None) -> bool:
     if isinstance(original, sqlite3.OperationalError):
         return (getattr(original, "sqlite_errorcode", 0) & 0xFF) in _LOCKED_SQLITE
     return getattr(original, "sqlstate", None) in _LOCKED_POSTGRES
+
+
+def in_one_line(error: BaseException) -> str:
+    """What an error says, for a person: a database's own words, without the statement and without links."""
+    told = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    said = told.args[0] if isinstance(told, SQLAlchemyError) and told.args else told  # subtle: `str` of theirs adds a link
+    return (str(said).strip().splitlines() or [type(told).__name__])[0]
 
 
 @contextmanager

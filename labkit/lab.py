@@ -35,7 +35,9 @@ class Checked:
 
     def __repr__(self) -> str:
         drawn = f"\n\n{text(self.trace)}" if self.trace else ""
-        return words.whole(self.report) + drawn
+        told = [words.whole(self.report, stuck=f'hint("{self.report.exercise}")')]
+        told += [self.report.unrecorded] if self.report.unrecorded else []
+        return "\n".join(told) + drawn
 
     def _repr_html_(self) -> str:
         # The page tells how to replay the run, so the picture need not say its token.

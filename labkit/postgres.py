@@ -12,6 +12,7 @@ says so. And orphans on a server where `postgres` cannot be entered: whoever see
 
 from __future__ import annotations
 
+import atexit
 import os
 import warnings
 from contextlib import suppress
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import psycopg
 
 ENVIRONMENT = "LABKIT_DATABASE_URL"
+_INSTEAD = "set it to postgresql://user:password@host/database, or unset it"
 START_SECONDS = 60.0  # the first start of all makes the data folder
 _PREFIX = "labkit_check_"
 _MEETING_PLACE = "postgres"  # every server has this database
@@ -92,14 +94,21 @@ def fresh_database() -> FreshDatabase:
     return FreshDatabase()
 
 
+def look_at_named_server() -> None:
+    """Raise `PostgresUnavailable` where `LABKIT_DATABASE_URL` is set and of no use; where it is not set, nothing is looked at or started."""
+    if os.environ.get(ENVIRONMENT, ""):
+        with _guard:
+            _keeper(server_url())
+
+
 def _named_server(named: str) -> URL:
     try:
         url = make_url(named)
         backend = url.get_backend_name()
     except Exception as error:
-        raise PostgresUnavailable(f"{ENVIRONMENT} is no database URL") from error
+        raise PostgresUnavailable(f"{ENVIRONMENT} is no database URL: {_INSTEAD}", named=True) from error
     if backend not in ("postgresql", "postgres"):
-        raise PostgresUnavailable(f"{ENVIRONMENT} must name a PostgreSQL server, not {backend}")
+        raise PostgresUnavailable(f"{ENVIRONMENT} must name a PostgreSQL server, not {backend}: {_INSTEAD}", named=True)
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -132,10 +141,20 @@ def _connect(server: URL) -> psycopg.Connection[Any]:
         keeper = _enter(server)
         may = keeper.execute("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
     except psycopg.Error as error:
-        raise PostgresUnavailable(f"no connection to {server.render_as_string()}: {error}") from error
+        why = " ".join(str(error).split())
+        raise PostgresUnavailable(f"no connection to {_who(server)}: {why}", named=_is_named()) from error
     if not may or not may[0]:
-        raise PostgresUnavailable(f"the role of {server.render_as_string()} may not create databases (CREATEDB)")
+        raise PostgresUnavailable(f"the role of {_who(server)} may not create databases (CREATEDB)", named=_is_named())
     return keeper
+
+
+def _is_named() -> bool:
+    return bool(os.environ.get(ENVIRONMENT, ""))
+
+
+def _who(server: URL) -> str:
+    """The server in words, without its password, and where its name comes from."""
+    return server.render_as_string() + (f" (set in {ENVIRONMENT})" if _is_named() else "")
 
 
 def _enter(server: URL) -> psycopg.Connection[Any]:
@@ -198,10 +217,23 @@ def _start_in(cache: Path) -> str:
     if data.exists() and not whole.exists():
         shutil.rmtree(data)  # a first start was killed halfway: nothing was ever kept in it
     _forget_dead_server(data)
-    server = get_server(data)
+    server = get_server(data, start=False)
+    try:
+        server.start()
+    finally:
+        atexit.unregister(server._cleanup)  # subtle: it would raise at the exit what the start has raised already
+    atexit.register(_leave, server)
     whole.touch()
     _forget_dead_users(server.global_process_id_list)
     return server.get_uri(driver="psycopg")
+
+
+def _leave(server: Any) -> None:
+    """Be no user of the server any more; the last one stops it. At the exit of a process nobody can mend what goes wrong with it."""
+    for place in [place for place in _keepers if place[0] == os.getpid()]:
+        _keepers.pop(place).close()
+    with suppress(Exception):
+        server._cleanup()
 
 
 def _forget_dead_server(data: Path) -> None:
@@ -233,6 +265,7 @@ class _runtime_folder:
 
     def __enter__(self) -> None:
         (self._folder / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
+        self._folder.chmod(0o700)  # subtle: one that others may enter counts as none, and the lock would be one for all users
         self._before = os.environ.get("XDG_RUNTIME_DIR")
         os.environ["XDG_RUNTIME_DIR"] = str(self._folder)
         self._warnings = warnings.catch_warnings()

@@ -2,7 +2,7 @@
 
 `fill` remembers what it copied. A file in which nobody changed a cell is replaced when the original is newer (its outputs are no loss: they
 come back by running it); one that was changed is kept and said so. Every write is a new file put in place of the old one, so a crash here
-leaves the old or the new version, never half of one.
+leaves the old or the new version, never half of one. What stands in the way of one file stops no other file: it is told.
 
 Not handled here: what happens inside the notebooks, and two `fill`s of one folder at the same time.
 """
@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,20 @@ FIRST = "notebooks/00-start-here.ipynb"
 
 @dataclass
 class Filled:
-    """What `fill` did with each file: copied, updated, same, or kept (the learner changed it and there is a newer original)."""
+    """What `fill` did with each file: copied, updated, same, kept (the learner changed it and there is a newer original), or blocked (see `why`)."""
 
     folder: Path
     did: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)  # what is in the way of a file, and what to do about it
 
     def names(self, did: str) -> list[str]:
         return [name for name, what in self.did.items() if what == did]
 
     def text(self) -> str:
         """Lines for a person; a learner's file that was left alone is named."""
-        lines = [f"{self.folder}: {len(self.names('copied'))} files copied, {len(self.names('updated'))} updated"]
+        copied = len(self.names("copied"))
+        lines = [f"{self.folder}: {copied} {'file' if copied == 1 else 'files'} copied, {len(self.names('updated'))} updated"]
+        lines += [f"not copied: {name}: {self.why[name]}" for name in self.names("blocked")]
         for name in self.names("kept"):
             lines.append(f"kept as you changed it: {name} (for the newer one: labkit reset {Path(name).stem})")
         return "\n".join(lines)
@@ -48,20 +52,42 @@ def fill(folder: Path) -> Filled:
     memory, done = _recall(folder), Filled(folder)
     for name, source in _originals().items():
         data = source.read_bytes()
-        done.did[name] = what = _decide(folder / name, data, memory.get(name))
-        if what in ("copied", "updated"):
-            _write(folder / name, data)
-            _trust(data)
+        try:
+            done.did[name] = _fill_one(folder, name, data, memory.get(name))
+        except (UsageError, OSError) as error:
+            done.did[name], done.why[name] = "blocked", getattr(error, "strerror", None) or str(error)
+            continue
         # subtle: a kept file's original is remembered too, so a newer one is announced once, not at every start.
         memory[name] = _digests(data)
     _remember(folder, memory)
     return done
 
 
+def _fill_one(folder: Path, name: str, data: bytes, copied: Any) -> str:
+    """Bring one file up to date; returns what was done with it."""
+    _refuse_blocked(folder, name)
+    what = _decide(folder / name, data, copied)
+    if what in ("copied", "updated"):
+        _write(folder / name, data)
+        _trust(data)
+    return what
+
+
+def _refuse_blocked(folder: Path, name: str) -> None:
+    """Raise `UsageError` where a folder stands in the place of a file, or a file in that of a folder."""
+    target = folder / name
+    if target.is_dir():
+        raise UsageError(f"{name} is a folder: move it away")
+    for above in Path(name).parents:
+        if (folder / above).exists() and not (folder / above).is_dir():
+            raise UsageError(f"{above.as_posix()} is a file, not a folder: move it away")
+
+
 def reset(exercise: str, start: Path | None = None) -> str:
-    """Bring one notebook back, found by exercise id or by file name; the learner's version stays beside it. Says what it did."""
+    """Bring one notebook back, found by exercise id, file name or path; the learner's version stays beside it. Says what it did."""
     folder = need(start)
-    name, source = _named(exercise)
+    name, source = _named(exercise, folder)
+    _refuse_blocked(folder, name)
     target, data, memory = folder / name, source.read_bytes(), _recall(folder)
     if target.exists() and target.read_bytes() == data:
         return f"{name} is as it was: nothing to bring back"
@@ -84,7 +110,7 @@ def passed_ids(start: Path | None = None) -> set[str]:
     """The exercises that were passed; none outside of a work folder."""
     folder = find(start)
     marks = folder / MEMORY / "passed" if folder else None
-    return {mark.name for mark in marks.iterdir()} if marks and marks.is_dir() else set()
+    return {*os.listdir(marks)} if marks and os.path.isdir(marks) else set()
 
 
 def exercises() -> dict[str, str]:
@@ -111,7 +137,7 @@ def find(start: Path | None = None) -> Path | None:
     """The work folder that `start` (default: the current folder) lies in, or the one called `work` in it."""
     here = (start or Path.cwd()).absolute()
     candidates = [here, here / "work", *here.parents]
-    return next((folder for folder in candidates if (folder / MEMORY / "copied.json").is_file()), None)
+    return next((folder for folder in candidates if os.path.isfile(folder / MEMORY / "copied.json")), None)
 
 
 def _make(folder: Path) -> None:
@@ -133,12 +159,27 @@ def _originals() -> dict[str, Path]:
     return {f"{kind}/{path.as_posix()}": material.folder(kind) / path for kind, path in every if path.name != "manifest.json"}
 
 
-def _named(exercise: str) -> tuple[str, Path]:
+def _named(asked: str, folder: Path) -> tuple[str, Path]:
+    """The original that is meant by an exercise's id, or by the name or path of a notebook."""
     originals, by_id = _originals(), exercises()
-    name = by_id.get(exercise) or next((name for name in originals if Path(name).stem == exercise), None)
+    here = Path(os.path.abspath(asked)) if "\0" not in asked else None
+    name = by_id.get(asked) or next((name for name in originals if _means(asked, here, name, folder)), None)
     if name is None:
-        raise UsageError(f"no exercise is called {exercise!r}; there are {', '.join(by_id) or 'none'}")
+        raise UsageError(f"no exercise or lesson is called {asked!r}; there are {', '.join(_names(originals, by_id)) or 'none'}")
     return name, originals[name]
+
+
+def _means(asked: str, here: Path | None, name: str, folder: Path) -> bool:
+    path = Path(name)
+    return asked in (path.stem, path.name) or Path(asked) == path or here == Path(os.path.abspath(folder / name))
+
+
+def _names(originals: Iterable[str], by_id: dict[str, str]) -> list[str]:
+    """What can be asked for: the exercises in the order of the course, then the lessons."""
+    from labkit.checks.registry import IDS
+
+    ordered = sorted(by_id, key=lambda id: IDS.index(id) if id in IDS else len(IDS))
+    return ordered + [Path(name).stem for name in originals if name.startswith("notebooks/") and name.endswith(".ipynb")]
 
 
 def _decide(target: Path, original: bytes, copied: Any) -> str:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from labkit.checks import registry, words
 from labkit.checks.judge import HOLDS, NOT_EXERCISED, CheckReport
 from labkit.errors import CallTimeout, StoreBusy, StoreCorrupt, UsageError
 from tests.checkout import ROOT, environment, lab_server, labkit
+from tests.queue.helpers import refuse_threads
 
 COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "release"]
 
@@ -34,7 +36,7 @@ def example(command, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"])
     assert ended.value.code == 0
-    return shlex.split(capsys.readouterr().out.split("example: ")[1])
+    return shlex.split(capsys.readouterr().out.split("example:")[1])
 
 
 @pytest.fixture
@@ -329,3 +331,98 @@ def test_nothing_is_left_to_do_for_what_holds():
     """An answer that holds is told no next step; one that was not put to the test is."""
     assert "hint" not in words.whole(CheckReport("retry", HOLDS))
     assert words.whole(CheckReport("retry", NOT_EXERCISED)).endswith("stuck? labkit hint retry")
+
+
+def run_with(redirections, *arguments, **variables):
+    """A command with its streams redirected by a shell, and with variables of its environment."""
+    shell = ["sh", "-c", f'exec "$0" -m labkit "$@" {redirections}', sys.executable, *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(shell, cwd=ROOT, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=120)
+
+
+NARROW = [{"PYTHONIOENCODING": "cp1252"}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+
+
+@pytest.mark.parametrize("variables", NARROW, ids=["cp1252", "ascii", "C"])
+def test_a_terminal_with_few_characters(variables):
+    """A picture is drawn where its signs cannot be written, with a ? for each of them, and the columns stay."""
+    token, answer = "retry.a_single_attempt/memory:p1@cloud1.before+error", "tests/answers/retry/wrong/do_nothing.py"
+    narrow, wide = run_with("", "replay", token, answer, **variables), run_with("", "replay", token, answer, PYTHONIOENCODING="utf-8")
+    drawn = re.sub(r"[^\x00-\x7f]", "?", wide.stdout.decode())
+    assert (narrow.returncode, narrow.stderr, narrow.stdout.decode("ascii")) == (wide.returncode, b"", drawn)
+    assert drawn != wide.stdout.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no shell that closes streams")
+@pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("exercises", 0), ("hint retry", 0), ("--help", 0), ("nonsense", 2), ("hint nonsense", 2), ("check warmup tests/answers/warmup/wrong/do_nothing.py", 1)],
+)
+def test_streams_that_take_nothing(streams, arguments, code):
+    """With a stream closed or full each command ends as it would with it, or with 2 and one line; never with a traceback."""
+    run = run_with(streams, *arguments.split())
+    assert run.returncode in ((code, 2) if streams == ">/dev/full" else (code,))
+    assert (b"Traceback" in run.stderr, b"Exception" in run.stderr) == (False, False)
+    assert run.stderr.count(b"\n") <= 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_fit_a_line(command, capsys, monkeypatch):
+    """The example stands on one line of a terminal of 80 columns, also of a narrower one: it is there to be copied."""
+    for columns in ("80", "40"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        line = capsys.readouterr().out.splitlines()[-1]
+        assert (line.startswith(f"  labkit {command}"), len(line) < 78) == (True, True)
+
+
+def test_a_pass_that_cannot_be_recorded(desk, capsys):
+    """The verdict is there, its exit code too; one line on stderr says that it is not remembered, and why."""
+    os.chdir("work")
+    (desk / "work" / ".labkit" / "passed").touch()  # a file in its place: as little can be written there as into a folder of others
+    answer = str(next((ROOT / "tests/answers/warmup/right").glob("*.py")))
+    assert cli.main(["check", "warmup", answer]) == 0
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[0].startswith("warmup: holds"), err.count("\n"), err.startswith("not recorded: ")) == (True, 1, True)
+    assert cli.main(["exercises"]) == cli.main(["progress"]) == 0
+
+
+@pytest.mark.parametrize("url", ["garbage", "sqlite:///x.db", "postgresql://u:secret@127.0.0.1:1/none"])
+def test_a_named_server_that_is_of_no_use(url, monkeypatch, capsys):
+    """What LABKIT_DATABASE_URL names is wanted: 2 and one line, before anything is run; it harms nobody who needs no PostgreSQL."""
+    monkeypatch.setenv("LABKIT_DATABASE_URL", url)
+    claim, retry = (str(next((ROOT / f"tests/answers/{exercise}/right").glob("*.py"))) for exercise in ("claim", "retry"))
+    for more in ([], ["--database", "postgres"]):
+        assert cli.main(["check", "claim", claim, *more]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), "LABKIT_DATABASE_URL" in err, "secret" in err) == ("", 1, True, False)
+    assert cli.main(["check", "retry", retry]) == 0
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_a_database_where_none_is_used(database, capsys):
+    """`--database` is refused for an exercise that has none."""
+    assert cli.main(["check", "retry", "answer.py", "--database", database]) == 2
+    assert capsys.readouterr().err == f"labkit: --database {database} is not for retry: nothing in it uses a database\n"
+
+
+@pytest.mark.parametrize(("number", "why"), [("100000", "too many"), ("257", "too many"), ("0", "too few")])
+def test_a_number_of_workers_that_makes_no_sense(number, why, capsys):
+    """It is refused at the argument, with the numbers that there are."""
+    assert cli.main(["worker", "--database-url", "sqlite:///t.db", "--app", "a:b", "--workers", number]) == 2
+    assert f"--workers: {number} is {why}: a process has at least one worker and at most 256" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["listener", "worker", "heartbeat"])
+def test_a_thread_that_cannot_start(what, desk, capsys, monkeypatch):
+    """One line and 2, and none of the threads that did start goes on."""
+    refuse_threads(monkeypatch, what)
+    before = threading.active_count()
+    command = ["worker", "--database-url", "sqlite:///t.db", "--app", "shop.jobs:handlers", "--workers", "3"]
+    assert cli.main(command) == 2
+    err = capsys.readouterr().err
+    assert (err.count("\n"), f"labkit: labkit {what}" in err, "take fewer workers" in err) == (1, True, True)
+    assert [one.name for one in threading.enumerate() if one.name.startswith("labkit worker") and one.is_alive()] == []
+    assert threading.active_count() <= before + 3  # daemons that are about to hear that they are to end

@@ -13,8 +13,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import DateTime, Engine, bindparam, event, insert, literal, select, text, update
 from sqlalchemy.exc import OperationalError, StatementError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from labkit.database import BUSY_SECONDS, busy_is_an_answer, db_now, is_busy, open_engine, utc_text, write_transaction
+from labkit.database import (
+    BUSY_SECONDS,
+    busy_is_an_answer,
+    db_now,
+    in_one_line,
+    is_busy,
+    open_engine,
+    utc_text,
+    write_transaction,
+)
 from labkit.errors import StoreBusy
 from labkit.store import SqlStore
 from labkit.tables import create_tables, tasks
@@ -352,3 +362,14 @@ for number in range(20):
     engine = open_engine(f"sqlite:///{tmp_path}/new.db")
     assert 80 == len(SqlStore(engine).list_by_state("pending"))  # type: ignore[arg-type]
     engine.dispose()
+
+
+def test_errors_in_one_line(sqlite: Engine) -> None:
+    """A database's own words: no statement, no link, one line; of any other error its first line."""
+    with pytest.raises(OperationalError) as caught, sqlite.connect() as connection:
+        connection.execute(text("SELECT 1 FROM nowhere"))
+    assert "sqlalche.me" in str(caught.value)
+    assert "no such table: nowhere" == in_one_line(caught.value)
+    waited = NoFreeConnection("the pool is empty", code="3o7r")
+    assert "sqlalche.me" in str(waited)
+    assert ["the pool is empty", "one", "ValueError"] == [in_one_line(error) for error in (waited, ValueError("one\ntwo"), ValueError())]

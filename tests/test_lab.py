@@ -95,3 +95,18 @@ def test_cells_without_history_are_heard():
         assert cells[-1].startswith("# labkit: warmup")
     finally:
         type(shell).clear_instance()
+
+
+def test_a_pass_that_cannot_be_recorded(tmp_path):
+    """The verdict is shown all the same, and that it is not remembered."""
+    (tmp_path / ".labkit").mkdir()
+    (tmp_path / ".labkit" / "copied.json").write_text("{}")
+    (tmp_path / ".labkit" / "passed").touch()
+    checked = lab.check("warmup", RIGHT)
+    for said in (repr(checked), checked._repr_html_()):
+        assert ("holds" in said, "not recorded: " in said) == (True, True)
+
+
+def test_a_stub_names_the_notebooks_own_hint():
+    """In a notebook one asks for a hint by a call."""
+    assert repr(lab.check("warmup", STUB)).endswith('stuck? hint("warmup")')

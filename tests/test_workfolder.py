@@ -135,7 +135,7 @@ def test_reset_of_what_is_not_there(place):
     with pytest.raises(UsageError, match="no work folder"):
         workfolder.reset("retry", place.originals)
     workfolder.fill(place.work)
-    with pytest.raises(UsageError, match="there are retry"):
+    with pytest.raises(UsageError, match="there are retry, 00-start-here"):
         workfolder.reset("../retry", place.work)
 
 
@@ -239,3 +239,49 @@ def test_stored_pictures_are_trusted(place, monkeypatch, tmp_path):
     edited = nbformat.reads(place.read(LESSON), as_version=4)
     edited.cells[0].source = "2"
     assert not NotebookNotary().check_signature(edited)
+
+
+@pytest.mark.parametrize("asked", ["retry.ipynb", RETRY, f"./exercises/../{RETRY}", "{work}/" + RETRY])
+def test_reset_takes_names_and_paths(place, asked, monkeypatch):
+    """A notebook is meant by its file name, its path in the work folder, and any path that leads to it from here."""
+    workfolder.fill(place.work)
+    place.change(RETRY, "mine")
+    monkeypatch.chdir(place.work)
+    assert workfolder.reset(asked.format(work=place.work)).startswith(f"{RETRY} is new again")
+    for none in ("other/retry.ipynb", "../retry.ipynb", "exercises", "", "a\0b"):
+        with pytest.raises(UsageError, match="no exercise or lesson is called"):
+            workfolder.reset(none)
+
+
+def test_exercises_are_named_in_the_order_of_the_course(place):
+    """The list of what there is follows the course, and the lessons come after it."""
+    for name, id in (("z", "warmup"), ("a", "claim")):
+        place.original(f"exercises/{name}.ipynb", notebook(name, id))
+    workfolder.fill(place.work)
+    with pytest.raises(UsageError, match=r"there are warmup, retry, claim, 00-start-here$"):
+        workfolder.reset("nothing", place.work)
+
+
+def test_what_stands_in_the_way_of_one_file(place):
+    """A folder in the place of a notebook is told with what to do; all other files are copied, and later it comes too."""
+    (place.work / RETRY).mkdir(parents=True)
+    filled = workfolder.fill(place.work)
+    assert filled.did == {LESSON: "copied", RETRY: "blocked"}
+    assert f"not copied: {RETRY}: {RETRY} is a folder: move it away" in filled.text()
+    with pytest.raises(UsageError, match=r"retry\.ipynb is a folder: move it away"):
+        workfolder.reset("retry", place.work)
+    (place.work / RETRY).rmdir()
+    filled = workfolder.fill(place.work)
+    assert (filled.did, filled.text()) == ({LESSON: "same", RETRY: "copied"}, f"{place.work}: 1 file copied, 0 updated")
+
+
+def test_a_file_in_the_place_of_a_folder(place):
+    """The same where a file has the name of a folder; what is in it stays."""
+    workfolder.fill(place.work)
+    (place.work / RETRY).unlink()
+    (place.work / RETRY).parent.rmdir()
+    (place.work / RETRY).parent.write_text("mine")
+    assert workfolder.fill(place.work).why == {RETRY: "exercises/11-state is a file, not a folder: move it away"}
+    with pytest.raises(UsageError, match="is a file, not a folder: move it away"):
+        workfolder.reset("retry", place.work)
+    assert (place.work / RETRY).parent.read_text() == "mine"

@@ -20,7 +20,8 @@ from typing import Any
 from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, place, read, with_what_it_uses
 from labkit.checks.exercise import Answer, Exercise
 from labkit.checks.hashes import hash_in
-from labkit.checks.imports import Forbidden, NotYet, guarded_builtins, look_at_imports
+from labkit.checks.hidden import look_behind
+from labkit.checks.imports import Forbidden, NotYet, guarded_builtins, look_at_imports, refused
 from labkit.errors import LabkitError, UsageError
 from labkit.faults.outcome import ANSWER, line_of_answer
 
@@ -38,7 +39,8 @@ def look(source: str, exercise: Exercise) -> None:
     tree = _compiled(source, exercise, only_parse=True)
     stubs = {name: _is_stub(tree, name) for name in exercise.signatures}
     if any(stubs.values()):
-        raise NotAttempted(f"{', '.join(name for name, stub in stubs.items() if stub)} is still the stub")
+        names = [name for name, stub in stubs.items() if stub]
+        raise NotAttempted(f"{', '.join(names)} {'is still the stub' if len(names) == 1 else 'are still stubs'}")
     look_at_imports(tree)
 
 
@@ -92,13 +94,18 @@ def load(source: str, exercise: Exercise) -> Answer:
     except (Forbidden, NotYet):
         raise
     except Exception as error:
+        if refused:  # whatever became of the refusal on its way
+            raise Forbidden(refused[0]) from None
         line = line_of_answer(error.__traceback__)
         where = f" ({place(source, line)})" if line else ""
         raise UsageError(f"the answer fails while it loads: {type(error).__name__}: {str(error)[:200]}{where}") from None
     except BaseException as error:
         raise UsageError(f"the answer ends the process while it loads ({type(error).__name__})") from None
+    look_behind(names)
     for name, parameters in exercise.signatures.items():
         _check_signature(names, name, parameters)
+    for name, parameters in exercise.methods.items():
+        _check_method(names, name, parameters, source)
     return Answer(execute)
 
 
@@ -120,3 +127,21 @@ def _check_signature(names: Mapping[str, Any], name: str, parameters: Sequence[s
         signature.bind(*places, **{p[1:]: p for p in parameters if p.startswith("*")})
     except TypeError:
         raise UsageError(f"{name}{signature} has another signature than the exercise's {wanted}") from None
+
+
+def _check_method(names: Mapping[str, Any], path: str, parameters: Sequence[str], source: str) -> None:
+    """`path` is class.method. What is made only with the object (a function in a field of it) is seen when it is called."""
+    owner, _, name = path.partition(".")
+    wanted, found = f"{path}({', '.join(parameters)})", inspect.getattr_static(names[owner], name, None)
+    if not isinstance(names[owner], type):  # a function that makes the object
+        return
+    if found is None and name not in source:
+        raise UsageError(f"the answer does not define {wanted}")
+    if inspect.iscoroutinefunction(found):
+        raise UsageError(f"{path} is an `async def`, and the exercise asks for a plain method {wanted}")
+    if not inspect.isfunction(found):
+        return
+    try:
+        inspect.signature(found).bind("self", *parameters)
+    except TypeError:
+        raise UsageError(f"{path}{inspect.signature(found)} has another signature than the exercise's {wanted}") from None

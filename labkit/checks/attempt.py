@@ -1,6 +1,6 @@
 """One attempt at an exercise, the same from a notebook and from the command line: find the answer, check it, remember that it passed.
 
-An answer that cannot be found is a report too (`unusable`), never an error.
+An answer that cannot be found is a report too (`unusable`), never an error; and a pass that cannot be written down is a pass.
 
 Not handled here: where the answer is looked for, and how the report is shown (see `command` and `lab`).
 """
@@ -26,5 +26,14 @@ def attempt(exercise: str, find: Callable[[], str], **options: Any) -> CheckRepo
         return CheckReport(exercise, UNUSABLE, message=str(error))
     report = run_check(exercise, source, **options)
     if report.verdict == HOLDS:
-        workfolder.mark_passed(exercise)
+        report.unrecorded = _remember(exercise)
     return report
+
+
+def _remember(exercise: str) -> str:
+    """Remember the pass; where that cannot be, why not: no verdict is lost over it."""
+    try:
+        workfolder.mark_passed(exercise)
+    except OSError as error:
+        return f"not recorded: {error.filename}: {error.strerror}" if error.filename else f"not recorded: {error}"
+    return ""

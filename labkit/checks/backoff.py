@@ -24,10 +24,10 @@ Window = tuple[int, float, float]  # attempt, base, cap
 GROWING: tuple[Window, ...] = tuple((attempt, 0.5, 30.0) for attempt in range(8))
 NEAR: tuple[Window, ...] = (*GROWING, (0, 3.0, 100.0), (2, 3.0, 100.0), (6, 3.0, 100.0), (0, 2.0, 1.5))
 TINY: tuple[Window, ...] = tuple((attempt, 0.001, 10.0) for attempt in (6, 3, 0))
-LATER: tuple[Window, ...] = tuple((attempt, 0.001, 1e9) for attempt in range(8, 30))  # no cap in sight
+LATER: tuple[Window, ...] = (*((attempt, 0.001, 1e9) for attempt in range(8, 30)), (36, 0.001, 1e12))  # no cap in sight
 FAILURES = (30, 40, 62, 63, 64, 100, 1000, 1023, 1024, 1100, 5000, 10**6, 10**9)
 FAR: tuple[Window, ...] = tuple((attempt, 0.001, 86400.0) for attempt in FAILURES)  # from a millisecond to a day
-TOP, FLOORS = 30.0, (1.0, 10.0, 120.0, 0.0)
+TOP, FLOORS = 30.0, (1.0, 10.0, 120.0, 100_000.0, 0.0)
 
 
 FLOORED: tuple[tuple[float, Window], ...] = (
@@ -51,6 +51,11 @@ def _windows(windows: tuple[Window, ...], draws: int) -> Callable[[Any, Process]
         return [from_one(*window) for window in windows]
 
     return draw
+
+
+def _no_time(backoff: Any, process: Process) -> Any:
+    """What becomes of a cap that leaves no time at all."""
+    return outcome_of(partial(backoff, 3, base=1.0, cap=0.0, rng=random.Random("no time")))
 
 
 def _floors(backoff: Any, process: Process) -> Any:
@@ -137,6 +142,7 @@ EXERCISE = Exercise(
             facts={"floors": [floor for floor, _ in FLOORED], "tops": [rules.top_of(*window) for _, window in FLOORED]},
         ),
         Case("negative", body(NAME, _negative)),
+        Case("no_time", body(NAME, _no_time)),
         Case("exits", body(NAME, _leave)),
         Case("a_billion_failures", body(NAME, _windows(FAR, DRAWS // 10)), facts={"windows": FAR}),
     ),
@@ -182,6 +188,7 @@ EXERCISE = Exercise(
             ("negative",),
             needs="full jitter",
         ),
+        Property("a cap of zero is a cap", "with cap=0 nobody waits", rules.no_time, ("no_time",)),
         exits_rule("exits"),
         ends(),
     ),

@@ -46,8 +46,11 @@ def _unusable(seen: Seen, waits: Sequence[Any] | None) -> Finding | None:
     if last.how != "returned" or waits is None:
         return Finding(f"the call {last}", "fails where it should return a wait")
     odd = [w for w in waits if not isinstance(w, int | float) or isinstance(w, bool) or not isfinite(w)]
-    why = f"a wait must be a finite number of seconds, and it was {odd[0]!r}" if odd else ""
-    return Finding(why, "returns no finite number") if why else None
+    if not odd:
+        return None
+    kind = odd[0].get("type") if isinstance(odd[0], dict) else None
+    told, why = (f"a {kind}", f"returns a {kind}, no float") if kind else (repr(odd[0]), "returns no finite number")
+    return Finding(f"a wait must be a finite number of seconds, and it was {told}", why)
 
 
 def drew(seen: Seen, facts: dict[str, Any]) -> bool:
@@ -111,8 +114,9 @@ def keeps_floor(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _off_the_floor(waits: Sequence[float], floor: float, top: float) -> Finding | None:
     low, high = min(waits), max(waits)
     if low * SLACK < floor:
-        capped = low >= top / SLACK
-        why = "the cap beats retry_after" if capped else "comes back sooner than the other side asked for"
+        why = "comes back sooner than the other side asked for"
+        if low >= top / SLACK:
+            why = "the cap beats retry_after" if low <= top * SLACK else "retry_after has a cap of its own"
     elif floor < top <= low * SLACK and low < high:
         why = ON_TOP
     elif high > (floor + top) * SLACK:
@@ -152,6 +156,14 @@ def spread(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     said = f"of {len(waits)} tasks that failed together {most} come back in second {second}"
     return Finding(said, "tasks that failed together come back together")
+
+
+def no_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """An answer may refuse a cap of zero, but not wait."""
+    value = (seen.end.last.value or {}).get("value")
+    if not isinstance(value, int | float) or value <= 0:
+        return None
+    return Finding(f"with cap=0 the wait was {_s(value)} s", "a cap of zero is taken for no cap")
 
 
 def negative(seen: Seen, facts: dict[str, Any]) -> Finding | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import Executable, event, insert, update
 
 from labkit.checks import backpressure_races as races
 from labkit.checks import backpressure_rules as rules
@@ -19,8 +19,10 @@ from labkit.checks.claims import AWAY, case
 from labkit.checks.common import after_crash, crash_rule, crashed, ends, outcome_of
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.checks.naps import naps_of
-from labkit.checks.rows import row, stored
+from labkit.checks.rows import Row, meanwhile, stored
+from labkit.checks.rows import row as row_at
 from labkit.faults.process import Process
+from labkit.tables import tasks
 
 NAME = "submit"
 STATES = ("pending", "running", "waiting", "completed", "failed", "cancelled")
@@ -32,27 +34,40 @@ Asked = tuple[str, int, str | None]  # (user_input, max_pending, key)
 
 def _ask(submit: Any, process: Process, text: str, most: int, key: str | None = None) -> Any:
     with naps_of(process):
-        now = process.clock.now()
         if key is None:
-            return submit(process.engine, text, max_pending=most, now=now)
-        return submit(process.engine, text, max_pending=most, now=now, idempotency_key=key)
+            return submit(process.engine, text, max_pending=most, now=rules.NOW)
+        return submit(process.engine, text, max_pending=most, now=rules.NOW, idempotency_key=key)
 
 
-def _one_by_one(asked: Sequence[Asked], submit: Any, process: Process) -> Any:
-    """Submit one after the other; what each was told, and the rows after it. Notes how many connections were not given back."""
+def row(task_id: str, state: str = "pending", *, made: float = -3600.0, due: float = -60.0, **fields: Any) -> Row:
+    """A row whose times are seconds from when one submits."""
+    return row_at(task_id, state, made=made + rules.BEFORE, due=due + rules.BEFORE, **fields)
+
+
+def _one_by_one(asked: Sequence[Asked | Executable], submit: Any, process: Process) -> Any:
+    """Submit one after the other; what each was told, and the rows after it. A statement among them is what others do meanwhile.
+
+    Notes how many connections were not given back.
+    """
     process.note("connections", "0")
     out: list[int] = []
     event.listen(process.engine, "checkout", lambda *_: out.append(1))
     event.listen(process.engine, "checkin", lambda *_: out.append(-1))
-    told = []
-    for text, most, key in asked:
-        ended = outcome_of(partial(_ask, submit, process, text, most, key))
-        told.append({"asked": [text, most, key], "rows": stored(process)} | ended)
+    told: list[dict[str, Any]] = []
+    before: dict[str, Any] = {}
+    for one in asked:
+        if not isinstance(one, tuple):
+            meanwhile(process, one)
+            before = {"before": stored(process)}
+            continue
+        ended = outcome_of(partial(_ask, submit, process, *one))
+        told.append({"asked": list(one), "rows": stored(process)} | before | ended)
+        before = {}
     process.note("connections", str(sum(out)))
     return told
 
 
-def _alone(name: str, rows: Sequence[Any], *asked: Asked) -> Case:
+def _alone(name: str, rows: Sequence[Any], *asked: Asked | Executable) -> Case:
     return case(name, rows, partial(_one_by_one, asked), claim=NAME)
 
 
@@ -81,15 +96,31 @@ BUSY = [
     row("tomorrow", due=90_000.0),
     *(row(state, state, worker_id="w0", attempt=1) for state in STATES[1:]),
 ]
-FILLING = [
+FILLING: list[Asked | Executable] = [
     ("4th", 4, None),
     ("5th", 4, "order 8"),
     ("5th", 5, "order 8"),
     ("6th", 5, None),
-    ("7th", 5, None),
+    update(tasks).where(tasks.c.id == "here").values(state="running", worker_id="w9"),  # there is room for one
+    ("6th", 5, None),
+    insert(tasks).values(row("of another")),  # another process was faster
+    ("7th", 6, None),
     ("8th", 1, None),
 ]
+TEXT = " café ☕\n" * 100  # as long as it is, and with the blanks at its ends
+LONG = "Shop%_order-10/" + "0" * 250 + "1"
+LIKE = {  # other keys, each of which somebody takes for it
+    "in another case": LONG.swapcase(),
+    "with another end": f"{LONG[:-1]}2",
+    "the beginning of a known one": LONG[:-1],
+    "a known one that goes on": f"{LONG}0",
+    "a known one with a blank": f"{LONG} ",
+    "with _ where a known one has -": LONG.replace("-", "_"),
+    "with % where a known one has more": LONG.replace("0" * 250, "%"),
+    "with - where a known one has _": LONG.replace("_", "-"),
+}
 KNOWN = [row(f"old {state}", state, idempotency_key=f"key {state}", attempt=1) for state in STATES]
+LONG_AGO = row("long ago", "completed", made=-400 * rules.DAY, idempotency_key=LONG, attempt=1)
 KEYS = {f"key_of_{state}": f"key {state}" for state in STATES}
 
 
@@ -109,11 +140,19 @@ EXERCISE = Exercise(
     signatures={NAME: ("engine", "user_input", "*max_pending", "*now", "*idempotency_key")},
     shown=("two_at_the_limit:none;order=1x2.2x9", "two_at_the_limit:none;order=1x3.2x9"),
     cases=(
-        _alone("accepts", [], ("shop", 9, None), ("shop", 9, None), ("café ☕", 9, "order 7"), ("x", 9, None)),
+        _alone("accepts", [], ("shop", 9, None), ("shop", 9, None), (TEXT, 9, LONG), ("x", 9, None)),
         _alone("limit", BUSY, *FILLING),
         _alone("zero", BUSY[3:], ("shop", 0, None), ("shop", 0, "order 9")),
         *(_alone(name, KNOWN, *_again(key)) for name, key in KEYS.items()),
-        _alone("new_key", KNOWN, ("new", 1, "order 10"), ("new", 2, "order 10"), ("newer", 2, "order 10")),
+        _alone(
+            "new_key",
+            [*KNOWN, LONG_AGO],
+            ("new", 1, "order 10"),
+            ("new", 2, "order 10"),
+            ("newer", 2, "order 10"),
+            *((like, 99, key) for like, key in LIKE.items()),
+            ("of long ago", 99, LONG),
+        ),
         _at_once("two_at_the_limit", 1, 1, *[_submits("shop", 2)] * 2),
         _at_once("three_at_the_limit", 1, 2, *[_submits("shop", 3)] * 3, costly=True),
         _at_once("two_with_room", 0, 2, *[_submits("shop", 5)] * 2),
@@ -158,7 +197,7 @@ EXERCISE = Exercise(
         ),
         Property(
             "knows its keys",
-            "a known key gives its task's id, whatever its state",
+            "a known key gives its task's id, whatever its state, and no other key does",
             rules.knows,
             (*KEYS, "new_key"),
             rules.knew_some,
@@ -169,6 +208,7 @@ EXERCISE = Exercise(
             rules.key_first,
             (*KEYS, "new_key"),
             rules.knew_some,
+            unless=("knows its keys",),
         ),
         Property(
             "gives its connection back",
@@ -190,6 +230,7 @@ EXERCISE = Exercise(
             races.whole,
             ("crashes",),
             crashed,
+            unless=("stores it whole",),
         ),
         Property(
             "never too many",

@@ -6,7 +6,7 @@ Not handled here: one after the other (see `backpressure_rules`).
 from __future__ import annotations
 
 from labkit.checks.backpressure_rules import KEY_LATE, KEY_MAKES_ANOTHER, NEEDLESS, NOT_STORED, Facts, is_full, why_not
-from labkit.checks.claim_races import ERRORS, on_postgres
+from labkit.checks.claim_races import on_postgres, why_error
 from labkit.checks.common import after_crash
 from labkit.checks.exercise import Finding, Seen
 from labkit.faults.outcome import Outcome
@@ -65,8 +65,8 @@ def no_error(seen: Seen, facts: Facts) -> Finding | None:
     failed = [o for o in seen.end.outcomes if o.how == "raised" and not _refused(o) and "Exception" in o.error["bases"]]
     if not failed:
         return None
-    why = next((why for text, why in ERRORS.items() if text in failed[0].error["message"]), "fails on its own")
-    return Finding(f"{len(seen.end.outcomes)} submitted at once: {failed[0].process} {failed[0]}", why)
+    said = f"{len(seen.end.outcomes)} submitted at once: {failed[0].process} {failed[0]}"
+    return Finding(said, why_error(failed[0].error))
 
 
 def one_key(seen: Seen, facts: Facts) -> Finding | None:
@@ -102,5 +102,6 @@ def once(seen: Seen, facts: Facts) -> Finding | None:
     if not after_crash(seen, facts):
         return None
     if last.how == "raised":
-        return Finding(f"asked again after a crash, submit {last}", KEY_LATE if _refused(last) else "fails on its own")
+        why = KEY_LATE if _refused(last) else why_error(last.error)
+        return Finding(f"asked again after a crash, submit {last}", why)
     return None if [last.value] == new else Finding("submit returned another id than the stored task's", NOT_STORED)

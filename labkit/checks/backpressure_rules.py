@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from labkit.checks.claim_races import why_error
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.rows import Row, changed
-from labkit.clock import STORY_BEGINS
+from labkit.checks.rows import Row, at, brief, changed
 
 Facts = dict[str, Any]
 Told = dict[str, Any]
 
-NOW = STORY_BEGINS.isoformat()
+BEFORE = -10_800.0  # seconds: one submits earlier than the database's own time, which nobody should have asked
+NOW = at(BEFORE)
+DAY = 86_400.0
 TOO_MANY = "accepts one too many: the limit itself counts as room"
 STATES_COUNT = "counts tasks that are no longer pending"
 NEEDLESS = "refuses although there is room"
@@ -23,6 +25,10 @@ KEY_LATE = "asks for the limit before it asks for the key"
 KEEPS = "keeps its connections open"
 OTHER_ERROR = "full is another error than QueueFull"
 UNTOLD = "a refusal is not told"
+FORGETS = "a known key is forgotten when it is old"
+OTHER_KEY = "takes a key for another one: the case, each character and the end of a key count"
+CACHED = "remembers how many were pending: what others do meanwhile is not counted"
+EVICTS = "throws a waiting task out to make room, instead of saying no"
 NOT_PENDING = "the task is not stored as pending"
 
 
@@ -48,6 +54,7 @@ def _steps(seen: Seen, facts: Facts) -> list[tuple[dict[str, Row], Told]]:
     """Each call with the rows before it."""
     rows, steps = facts["rows"], []
     for one in _told(seen):
+        rows = one.get("before") or rows
         steps.append((rows, one))
         rows = one["rows"]
     return steps
@@ -71,7 +78,7 @@ def accepts(seen: Seen, facts: Facts) -> Finding | None:
         if "error" in one:
             return Finding(
                 f"the queue is nearly empty, and submit {_said(one)}",
-                NEEDLESS if is_full(one["error"]) else "fails on its own",
+                NEEDLESS if is_full(one["error"]) else why_error(one["error"]),
             )
         new = _new(before, one)
         if not new:
@@ -93,12 +100,18 @@ def stores(seen: Seen, facts: Facts) -> Finding | None:
         for name in _new(before, one):
             why = why_not(one["rows"][name], one["asked"])
             if why:
-                return Finding(f"the new task has {why[0]} {one['rows'][name][why[0]]!r}", why[1])
-        touched = [n for n, r in before.items() if n in one["rows"] and changed(r, one["rows"][n])]
-        gone = [n for n in before if n not in one["rows"]]
-        if touched or gone:
-            return Finding(f"a submit changed {(touched + gone)[0]!r}", "changes another task than the new one")
+                return Finding(f"the new task has {why[0]} {brief(one['rows'][name][why[0]])}", why[1])
+        touched = [n for n, r in before.items() if n not in one["rows"] or changed(r, one["rows"][n])]
+        if touched:
+            why_touched = EVICTS if _evicted(before, one) else "changes another task than the new one"
+            return Finding(f"a submit changed {touched[0]!r}", why_touched)
     return None
+
+
+def _evicted(before: dict[str, Row], one: Told) -> bool:
+    """Whether somebody who waited waits no longer."""
+    waited = [name for name, row in before.items() if row["state"] == "pending"]
+    return any(one["rows"].get(name, {}).get("state") != "pending" for name in waited)
 
 
 def why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
@@ -107,8 +120,8 @@ def why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
     wanted = {
         "state": ("pending", NOT_PENDING),
         "user_input": (text, "the input is not stored as it was given"),
-        "idempotency_key": (key, "the key is not stored"),
-        "created_at": (NOW, "asks another clock than the `now` that is given"),
+        "idempotency_key": (key, f"the key is not stored{' as it was given' if row['idempotency_key'] else ''}"),
+        "created_at": (NOW.isoformat(), "asks another clock than the `now` that is given"),
         "worker_id": (None, "a new task belongs to nobody"),
         "attempt": (0, "a new task has had no attempt"),
         "result": (None, "a new task has no result"),
@@ -117,7 +130,8 @@ def why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
     for column, (value, why) in wanted.items():
         if row[column] != value:
             return column, why
-    return ("available_at", "the task is not due when it is submitted") if row["available_at"] > NOW else None
+    late = row["available_at"] > NOW.isoformat()
+    return ("available_at", "the task is not due when it is submitted") if late else None
 
 
 def own(seen: Seen, facts: Facts) -> Finding | None:
@@ -129,19 +143,21 @@ def own(seen: Seen, facts: Facts) -> Finding | None:
 
 def counts(seen: Seen, facts: Facts) -> Finding | None:
     """Some are pending of the many that are stored: there is room for one more, and for another when the limit grows."""
-    over = []
+    over: list[tuple[int, int, str]] = []
     for before, one in _steps(seen, facts):
         pending, most = sum(row["state"] == "pending" for row in before.values()), one["asked"][1]
         if pending < most and "error" in one:
-            why = STATES_COUNT if is_full(one["error"]) else "fails on its own"
+            needless = CACHED if "before" in one else STATES_COUNT
+            why = needless if is_full(one["error"]) else why_error(one["error"])
             return Finding(
                 f"{pending} of {len(before)} tasks are pending, the limit is {most}, and submit {_said(one)}", why
             )
         if pending >= most and _new(before, one):
-            over.append((pending, most))
+            over.append((pending, most, EVICTS if _evicted(before, one) else CACHED if "before" in one else ""))
     if not over:
         return None
-    why = NO_LIMIT if over[-1][1] == 1 else NOT_DUE if any(pending > most for pending, most in over) else TOO_MANY
+    no_limit, not_due = over[-1][1] == 1, any(pending > most for pending, most, _ in over)
+    why = over[0][2] or (NO_LIMIT if no_limit else NOT_DUE if not_due else TOO_MANY)
     return Finding(f"{over[0][0]} tasks were pending, the limit is {over[0][1]}, and one more was accepted", why)
 
 
@@ -157,7 +173,8 @@ def says_no(seen: Seen, facts: Facts) -> Finding | None:
             continue
         if _new(before, one):
             late = "says that it is full, and has stored the task" if "error" in one else TOO_MANY
-            return Finding(f"the queue was full, submit {_said(one)}, and a task was stored", late)
+            why = EVICTS if _evicted(before, one) else late
+            return Finding(f"the queue was full, submit {_said(one)}, and a task was stored", why)
         if "error" not in one or not is_full(one["error"]):
             why = OTHER_ERROR if "error" in one else UNTOLD
             return Finding(f"the queue was full, and submit {_said(one)}", why)
@@ -189,12 +206,29 @@ def knows(seen: Seen, facts: Facts) -> Finding | None:
     for before, one in _steps(seen, facts):
         name = _old(before, one)
         full = sum(row["state"] == "pending" for row in before.values()) >= one["asked"][1]
-        if name is None or (full and "error" in one):
+        if full and "error" in one:
+            continue
+        if name is None:
+            found = _not_its_own(before, one)
+            if found:
+                return found
             continue
         if one.get("value") != name or _new(before, one) or changed(before[name], one["rows"].get(name, {})):
             state = before[name]["state"]
             why = KEY_MAKES_ANOTHER if _new(before, one) else KEY_ERROR if "error" in one else KEY_WRONG
+            old = before[name]["created_at"] < at(BEFORE - DAY).isoformat()
+            why = FORGETS if old and why != KEY_WRONG else why
             return Finding(f"the key of a {state} task came again, and submit {_said(one)}", why)
+    return None
+
+
+def _not_its_own(before: dict[str, Row], one: Told) -> Finding | None:
+    """A key that is like one that is known, and is another: it makes a task. The input says in which way it is like it."""
+    like, new = one["asked"][0], _new(before, one)
+    if "error" in one:
+        return Finding(f"a new key came ({like}), and submit {_said(one)}", why_error(one["error"]))
+    if one["value"] not in new:
+        return Finding(f"a new key came ({like}), and submit {_said(one)}: no new task's", OTHER_KEY)
     return None
 
 

@@ -46,7 +46,7 @@ def read(path: str, exercise: str) -> str:
 def _bytes(file: Path, most: int) -> bytes:
     kind = file.stat()
     if stat.S_ISDIR(kind.st_mode):
-        raise UsageError(f"{file} is a folder, not a file")
+        raise UsageError(f"{file} is a folder, not a file: move it away, or name another one")
     if not stat.S_ISREG(kind.st_mode):  # a pipe would be waited for, a device never ends
         raise UsageError(f"{file} is no ordinary file")
     if kind.st_size > most:

@@ -7,32 +7,47 @@ Not handled here: what a dead worker held (see `lease`).
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from labkit.checks.claim_races import race_properties
+from labkit.checks.claim_races import cancelled_stays, handed_out, race_properties
 from labkit.checks.claim_rules import properties
-from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
+from labkit.checks.claims import (
+    LATECOMER,
+    MICROSECOND,
+    RACES,
+    caller,
+    cancels,
+    case,
+    drain,
+    nothing_due,
+    once,
+    shared_cases,
+)
 from labkit.checks.common import crash_rule, ends
-from labkit.checks.exercise import Exercise
-from labkit.checks.rows import NOW, row
+from labkit.checks.exercise import Exercise, Property
+from labkit.checks.rows import NOW, as_facts, row
 from labkit.faults.process import Process
+from labkit.task import Task
 
-GIVES = {"gives": "Task", "id": "id", "fields": [(c, c) for c in ("user_input", "state", "worker_id", "attempt")]}
+FIELDS = [(field.name, field.name) for field in fields(Task) if field.name != "version"]
+GIVES = {"gives": "Task", "id": "id", "fields": FIELDS}
 ROWS = [  # not in the order in which they lie
     row("b", made=-7000.0),
     row("Z", made=-7000.0, due=-30.0),
     row("a scheduled one", made=-9000.0, due=-45.0),
     row("hotfix", made=-10.0, due=0.0, priority=9, idempotency_key="order 7"),
-    row("in a moment", made=-9000.0, due=1.0, priority=9),
-    row("given back", made=-8000.0, priority=-3, attempt=2, worker_id="w0", error="old", user_input="café ☕"),
+    row("in a moment", made=-9000.0, due=MICROSECOND, priority=9),
+    row("given back", made=-8000.0, priority=-3, attempt=12, worker_id=caller(5), error="old", user_input="café ☕"),
     row("taken", "running", priority=9, worker_id="w0", attempt=1),
     row("done", "completed", priority=9, worker_id="w0", attempt=1, result="v1"),
     row("failed", "failed", priority=9, worker_id="w0", attempt=3, error="no"),
     row("unwanted", "cancelled", priority=9),
     row("asks somebody", "waiting", priority=9, worker_id="w0", attempt=1),
 ]
-ORDER = ["hotfix", "a scheduled one", "Z", "b", "given back"]  # each other way to order these gives another list
+# each other way to order these gives another list
+ORDER = ["hotfix", "a scheduled one", "Z", "b", "given back", "just came"]
 
 
 def _ask(claim: Any, process: Process, worker: str) -> Any:
@@ -50,13 +65,35 @@ EXERCISE = Exercise(
     signatures={"claim": ("engine", "worker_id", "now")},
     shown=("two_workers_three_tasks:none;order=1x2.2x9", "two_workers_three_tasks:none;order=1x3.2x9"),
     cases=(
-        case("best_first", ROWS, partial(drain, _ask, len(ROWS) + 2), facts={**GIVES, "order": ORDER}),
+        case(
+            "best_first",
+            ROWS,
+            partial(drain, _ask, 2 * len(ROWS)),
+            facts={**GIVES, "order": ORDER, "rows": as_facts([*ROWS, LATECOMER])},
+        ),
         nothing_due(_ask, row("taken", "running", priority=9, worker_id="w0", attempt=1)),
         *shared_cases(_ask, lambda name, priority: row(name, priority=priority), GIVES),
+        case(
+            "cancelled_meanwhile",
+            [row("b"), row("a", priority=9)],
+            partial(once, _ask),
+            partial(cancels, "a"),
+            engine="interleave",
+            preemptions=1,
+            databases=("sqlite",),  # elsewhere one may claim under a lock of one's own, which no cancel asks for
+            facts=GIVES,
+        ),
     ),
     properties=(
         *properties(("best_first",), ("nothing_due", "nothing_there")),
         *race_properties(RACES, "crashes"),
+        Property(
+            "leaves a cancelled task alone",
+            "a task that is cancelled meanwhile is not taken",
+            cancelled_stays,
+            ("cancelled_meanwhile",),
+            handed_out,
+        ),
         crash_rule("crashes"),
         ends(),
     ),

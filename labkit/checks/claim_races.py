@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.claim_rules import NEVER_STORED, SEVERAL, id_of, wanted
+from labkit.checks.claim_order import SEVERAL, id_of
+from labkit.checks.claim_rules import DELETES, NEVER_STORED, wanted
 from labkit.checks.common import after_crash, crashed
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.rows import Row, changed
@@ -25,15 +26,24 @@ GIVES_UP = "gives up when another worker was faster, although tasks are left"
 WAITS = "keeps its transaction open after it has returned, so that others wait for it"
 HALF = "takes a row in more than one transaction: a crash in between leaves half of it"
 LOCKED = "reads first and writes later in one transaction: SQLite refuses that when another writes, and the error leaks"
+UNDOES = "undoes a cancel: what takes the row does not ask whether it is still pending"
+ONE_ID = "two tasks get one id"
 ERRORS = {
     "DeadlockDetected": "deadlock: two workers wait for each other's rows, and the error leaks",
     "SerializationFailure": "a serialization failure leaks, though another try would work",
     "LockNotAvailable": "NOWAIT is an error that leaks instead of the next row",
     "is locked": LOCKED,
     "database table": LOCKED,
+    "tasks_pkey": ONE_ID,
+    "failed: tasks.id\n": ONE_ID,
     "UniqueViolation": "another's row with the same key is an error that leaks",
     "UNIQUE constraint": "another's row with the same key is an error that leaks",
 }
+
+
+def why_error(error: dict[str, Any]) -> str:
+    """What an error of an answer is called."""
+    return next((why for text, why in ERRORS.items() if text in str(error["message"])), "fails on its own")
 
 
 def on_postgres(seen: Seen) -> bool:
@@ -65,9 +75,7 @@ def no_error(seen: Seen, facts: Facts) -> Finding | None:
     failed = [o for o in seen.end.outcomes if o.how == "raised" and "Exception" in o.error["bases"]]
     if seen.kind != "end" or not failed:
         return None
-    said = str(failed[0].error["message"])
-    why = next((why for text, why in ERRORS.items() if text in said), "fails on its own")
-    return Finding(f"{len(seen.end.outcomes)} at once: {failed[0].process} {failed[0]}", why)
+    return Finding(f"{len(seen.end.outcomes)} at once: {failed[0].process} {failed[0]}", why_error(failed[0].error))
 
 
 def _one_row(seen: Seen, facts: Facts) -> Finding | None:
@@ -151,9 +159,10 @@ def _whole(seen: Seen, facts: Facts) -> Finding | None:
     """Every row is as it was, or taken with all that belongs to it."""
     for name, row in taken(seen, facts).items():
         before = facts["rows"][name]
+        if name not in seen.end.tasks:
+            return Finding(f"a crash left no {name!r}", DELETES)
         must = wanted(before, str(row["worker_id"]), facts)
         odd = [column for column, value in must.items() if row[column] != value]
-        odd += [column for column in changed(before, row) if column not in must]
         if odd or not str(row["worker_id"]).startswith("worker p"):
             column = odd[0] if odd else "worker_id"
             return Finding(f"a crash left {name!r} half taken: {column} is {row[column]!r}", HALF)
@@ -177,13 +186,31 @@ def _none_after_crash(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
+def cancelled_stays(seen: Seen, facts: Facts) -> Finding | None:
+    """Who asked while the best task was cancelled gets it or the next one, and a cancelled one stays cancelled."""
+    claims, cancels = seen.end.outcomes
+    if claims.how != "returned" or cancels.how != "returned":
+        return no_error(seen, facts)
+    given, state = id_of(claims.value, facts), stored(seen, "a", facts)["state"]
+    if cancels.value and (given == "a" or state != "cancelled"):
+        return Finding(f"'a' was cancelled; {claims.process} was given {given!r}, and 'a' is {state}", UNDOES)
+    if given is None:
+        return Finding(f"'a' was cancelled; {claims.process} was told that nothing is due, and 'b' is", GIVES_UP)
+    return None
+
+
 def race_properties(races: tuple[str, ...], crashes: str) -> tuple[Property, ...]:
     """What is asked of several workers at once, and of one that dies."""
     some = (*races, "at_work")
     plans = (*some, "another_plan")
     return (
         Property(
-            "whole after a crash", "a crash leaves a row as it was, or taken as one whole", _whole, (crashes,), crashed
+            "whole after a crash",
+            "a crash leaves a row as it was, or taken as one whole",
+            _whole,
+            (crashes,),
+            crashed,
+            unless=("takes the row", "takes only what is due"),
         ),
         Property(
             "lets others work",
@@ -195,12 +222,21 @@ def race_properties(races: tuple[str, ...], crashes: str) -> tuple[Property, ...
         Property("one row by one call", "one call takes one row, whatever the plan", _one_row, plans, handed_out),
         Property("each task once", "in every order each task goes to one worker", _once, some, handed_out),
         Property(
-            "none lost", "a task that was taken was handed out, and stays with its worker", _none_lost, races, handed_out
+            "none lost",
+            "a task that was taken was handed out, and stays with its worker",
+            _none_lost,
+            races,
+            handed_out,
+            unless=("takes the row",),
         ),
         Property("nobody waits for nothing", "None only when every due task is taken", _home_empty, some, handed_out),
         Property("best first, at once too", "no task is left while a lesser one is taken", _best, races, handed_out),
         Property(
-            "no error leaks", "locked, refused or deadlocked: the caller does not hear of it", no_error, races, handed_out
+            "no error leaks",
+            "locked, refused or deadlocked: the caller does not hear of it",
+            no_error,
+            races,
+            handed_out,
         ),
         Property(
             "goes on after a crash", "after a crash the next worker is served", _recovers, (crashes,), after_crash

@@ -5,24 +5,22 @@ Not handled here: several workers at once, and crashes (see `claim_races`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from labkit.checks.claim_order import came, given_out, id_of, in_order, leaves_none, told_of
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.rows import Row, changed
+from labkit.database import parse_time
+from labkit.faults.plural import counted
 
 NEVER_STORED = "hands out what it has not stored: the transaction is not committed, or the row is not changed"
 
-SEVERAL = "takes more than one row by one call"
 DELETES = "deletes the row that it hands out"
+GONE = "deletes rows that it does not hand out"
+AGAIN = "hands a worker the task that it has already, instead of another"
 OTHER_CLOCK = "asks another clock than the `now` that is given"
 
 Facts = dict[str, Any]
-
-
-def id_of(value: Any, facts: Facts) -> str | None:
-    """Which task was handed out, or None if it was none."""
-    return value.get(facts["id"]) if isinstance(value, dict) and value.get("type") == facts["gives"] else None
 
 
 def wanted(before: Row, worker: str, facts: Facts) -> Row:
@@ -32,32 +30,28 @@ def wanted(before: Row, worker: str, facts: Facts) -> Row:
     return lease | taken
 
 
-def _told(seen: Seen) -> list[dict[str, Any]]:
-    return list(seen.end.last.value or ()) if seen.end.last.how == "returned" else []
-
-
-def _given(seen: Seen, facts: Facts) -> list[tuple[str, str]]:
-    """(id, worker) of what was handed out, in order."""
-    found = [(id_of(one.get("value"), facts), one["worker"]) for one in _told(seen)]
-    return [(name, worker) for name, worker in found if name is not None]
-
-
 def _handed_out(seen: Seen, facts: Facts) -> bool:
-    return seen.kind == "end" and bool(_given(seen, facts))
+    return seen.kind == "end" and bool(given_out(seen, facts))
 
 
 def _does_something(seen: Seen, facts: Facts) -> Finding | None:
-    first = _told(seen)[0] if _told(seen) else {}
-    if first.get("value", "") is None and all(not changed(facts["rows"][n], r) for n, r in seen.end.tasks.items()):
-        return Finding(f"{len(facts['order'])} tasks were due, and the call returned None", "does nothing")
+    first = told_of(seen)[0] if told_of(seen) else {}
+    if first.get("value", "") is None and all(_as_it_was(seen, n, facts) for n in facts["order"]):
+        due = counted(len(came(seen, facts)), "task was", "tasks were")
+        return Finding(f"{due} due, and the call returned None", "does nothing")
     return None
 
 
+def _as_it_was(seen: Seen, name: str, facts: Facts) -> bool:
+    """Whether nobody touched a row; one that did not come in is as it was."""
+    return not changed(facts["rows"][name], seen.end.tasks.get(name, {"state": GONE})) or name not in came(seen, facts)
+
+
 def _fails(seen: Seen, facts: Facts) -> Finding | None:
-    for one in _told(seen):
+    for one in told_of(seen):
         if "error" in one:
             said = f"raised {one['error']['type']}: {one['error']['message']}"
-            empty = len(_given(seen, facts)) >= len(facts["order"])
+            empty = len(given_out(seen, facts)) >= len(came(seen, facts))
             return Finding(f"a worker asked, and the call {said}", EMPTY_FAILS if empty else "fails on its own")
     return None
 
@@ -66,7 +60,8 @@ EMPTY_FAILS = "an empty queue is an error instead of None"
 
 
 def _row_changes(seen: Seen, facts: Facts) -> Finding | None:
-    for name, worker in dict(_given(seen, facts)).items():
+    given = given_out(seen, facts)
+    for name, worker in dict(given).items():
         before, now = facts["rows"].get(name), seen.end.tasks.get(name)
         if before is None:
             return Finding(f"the task {name!r} was handed out, and there is none", "hands out a task that is not there")
@@ -77,7 +72,8 @@ def _row_changes(seen: Seen, facts: Facts) -> Finding | None:
         why = _why_not(before, now, wanted(before, worker, facts))
         if why:
             return Finding(f"{name!r} was handed out to {worker}: {why[0]}", why[1])
-    return None
+    twice = [one for number, one in enumerate(given) if one in given[:number]]
+    return Finding(f"{twice[0][1]} asked twice, and was handed {twice[0][0]!r} twice", AGAIN) if twice else None
 
 
 def _why_not(before: Row, now: Row, must: Row) -> tuple[str, str] | None:
@@ -105,7 +101,7 @@ def _takes_due(seen: Seen, facts: Facts) -> Finding | None:
         if name in facts["order"] or (now is not None and not changed(before, now)):
             continue
         if now is None:
-            return Finding(f"the task {name!r} is gone", DELETES)
+            return Finding(f"the task {name!r} is gone", GONE)
         return Finding(f"{name!r}, which was {before['state']}, was taken or changed", _why_taken(before, now, facts))
     return None
 
@@ -119,54 +115,13 @@ def _why_taken(before: Row, now: Row, facts: Facts) -> str:
             else "takes a task before its time: available_at is not looked at, or not against `now`"
         )
     if before["state"] == "running":
-        return "takes a task that another worker has"
+        no_lease = "expires" in facts and before["lease_expires_at"] is None
+        return "takes a running task that has no lease" if no_lease else "takes a task that another worker has"
     return f"takes a {before['state']} task: the state is not looked at"
 
 
-def _leaves_none(seen: Seen, facts: Facts) -> Finding | None:
-    given = [name for name, _ in _given(seen, facts)]
-    left = [name for name in facts["order"] if name not in given]
-    told = [one for one in _told(seen) if one.get("value", "") is not None]
-    if not left or not _told(seen) or len(told) > len(given):
-        return None
-    if changed(facts["rows"][left[0]], seen.end.tasks.get(left[0], {})):
-        return Finding(f"{left[0]!r} was taken, and no call returned it", SEVERAL)
-    return Finding(
-        f"due, and never handed out: {', '.join(left)}", facts.get("left", {}).get(left[0], LEFT[len(left) > 1])
-    )
-
-
-LEFT = {
-    False: "a task that is due at this very moment is left lying (< instead of <=)",
-    True: "says None although tasks are due",
-}
-
-
-def _in_order(seen: Seen, facts: Facts) -> Finding | None:
-    given = list(dict.fromkeys(name for name, _ in _given(seen, facts)))
-    due = [name for name in given if name in facts["order"]]
-    right = [name for name in facts["order"] if name in due]
-    if due == right:
-        return None
-    rows = facts["rows"]
-    known = [why for why, key in ORDERS.items() if sorted(right, key=lambda n: key(rows[n])) == due]
-    tie = next((a, b) for a, b in zip(due, right, strict=True) if a != b)
-    same = all(rows[tie[0]][c] == rows[tie[1]][c] for c in ("priority", "created_at"))
-    why = TIES if same else known[0] if known else "hands the tasks out in another order"
-    return Finding(f"handed out in the order {', '.join(due)}; right is {', '.join(right)}", why)
-
-
-TIES = "ties are not broken by the id"
-ORDERS: dict[str, Callable[[Row], Any]] = {
-    "the priority is not looked at": lambda r: (r["created_at"], r["id"]),
-    "the lowest priority comes first": lambda r: (r["priority"], r["created_at"], r["id"]),
-    "orders by available_at instead of created_at": lambda r: (-r["priority"], r["available_at"], r["id"]),
-    "created_at is not looked at": lambda r: (-r["priority"], r["id"]),
-}
-
-
 def _handed_back(seen: Seen, facts: Facts) -> Finding | None:
-    for one in _told(seen):
+    for one in told_of(seen):
         value = one.get("value")
         if value is None:
             continue
@@ -174,7 +129,9 @@ def _handed_back(seen: Seen, facts: Facts) -> Finding | None:
         if name is None:
             return Finding(f"the call returned {value!r}", f"does not hand back a {facts['gives']}")
         now = seen.end.tasks.get(name)
-        differs = [(had, column) for had, column in facts["fields"] if now is not None and value[had] != now[column]]
+        differs = [
+            (had, column) for had, column in facts["fields"] if now is not None and _differs(value[had], now[column])
+        ]
         if differs and now is not None:
             had, column = differs[0]
             why = STALE if value[had] == facts["rows"][name].get(column) else f"hands back another {had} than is stored"
@@ -182,13 +139,21 @@ def _handed_back(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
+def _differs(had: Any, stored: Any) -> bool:
+    """Whether a field is another than is stored. Times are held against each other as instants, in whatever form they come."""
+    try:
+        return had != stored and parse_time(had) != parse_time(stored)
+    except (TypeError, ValueError, AttributeError):
+        return True
+
+
 STALE = "hands back the task as it was before it was taken"
 
 
 def _gives_back(seen: Seen, facts: Facts) -> Finding | None:
     out = int([note for note in seen.end.notes if note.label == "connections"][-1].fault)
-    if out > len(_told(seen)) // 2:
-        return Finding(f"after {len(_told(seen))} calls {out} connections are in use: the pool runs dry", KEEPS)
+    if out > len(told_of(seen)) // 2:
+        return Finding(f"after {len(told_of(seen))} calls {out} connections are in use: the pool runs dry", KEEPS)
     return None
 
 
@@ -205,7 +170,7 @@ def _none(seen: Seen, facts: Facts) -> Finding | None:
     return Finding(f"nothing was due, and the call {last}", why)
 
 
-HANDS_OUT = "hands tasks out"
+HANDS_OUT, DUE_ONLY = "hands tasks out", "takes only what is due"
 
 
 def properties(full: tuple[str, ...], empty: tuple[str, ...]) -> tuple[Property, ...]:
@@ -214,11 +179,20 @@ def properties(full: tuple[str, ...], empty: tuple[str, ...]) -> tuple[Property,
     return (
         Property(HANDS_OUT, "a due task is handed out", _does_something, full, some),
         Property("does not fail", "the call raises nothing", _fails, full, some),
-        Property("takes only what is due", "all other rows stay as they are", _takes_due, full, some),
-        Property("takes the row", "the row is running under the worker, with its attempt counted", _row_changes, full, some),
-        Property("leaves none behind", "every due task is handed out in the end", _leaves_none, full, some),
-        Property("best first", "highest priority first, then oldest, then by id", _in_order, full, some),
+        Property(DUE_ONLY, "all other rows stay as they are", _takes_due, full, some),
+        Property(
+            "takes the row", "the row is running under the worker, with its attempt counted", _row_changes, full, some
+        ),
+        Property("leaves none behind", "every due task is handed out in the end", leaves_none, full, some),
+        Property("best first", "highest priority first, then oldest, then by id", in_order, full, some),
         Property("hands it back", "the call returns what it took, as it is stored", _handed_back, full, some),
         Property("gives its connection back", "no call keeps a connection", _gives_back, full, some),
-        Property("None when nothing is due", "nothing due is None and changes nothing", _none, empty, needs=HANDS_OUT),
+        Property(
+            "None when nothing is due",
+            "nothing due is None and changes nothing",
+            _none,
+            empty,
+            needs=HANDS_OUT,
+            unless=(DUE_ONLY,),
+        ),
     )

@@ -1,6 +1,7 @@
 """What the cases of `claim` and `lease` share: workers that ask for a task, alone and at once.
 
-Every call has a worker's name of its own, so the rows at the end show which call took what.
+At once each worker has a name of its own, so the rows at the end show which call took what. Alone each asks twice: a worker that has a task
+may take another one.
 
 Not handled here: what must hold (see `claim_rules`, `claim_races`).
 """
@@ -11,13 +12,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import event, insert, update
 
 from labkit.checks.common import bodies, outcome_of
 from labkit.checks.exercise import SQL, Case
 from labkit.checks.naps import naps_of
-from labkit.checks.rows import NOW, Row, as_facts, row, scene
+from labkit.checks.rows import NOW, Row, as_facts, meanwhile, row, scene
 from labkit.faults.process import Process
+from labkit.tables import tasks
 
 Call = Callable[[Any, Process], Any]
 Ask = Callable[[Any, Process, str], Any]  # (the answer's claim, process, worker's name)
@@ -28,6 +30,9 @@ PLAN = ("hashjoin", "mergejoin", "hashagg", "sort", "material")
 # an index that ends in the id would hide that an answer does not ask for it
 INDEXES = ("indexscan", "indexonlyscan", "bitmapscan")
 RACES = ("two_workers_one_task", "two_workers_three_tasks", "three_workers_four_tasks")
+MICROSECOND = 1e-6  # the shortest time that both databases can tell apart
+# comes when somebody has claimed already; however one orders the tasks, it is not the next
+LATECOMER = row("just came", made=-5.0, due=-1.0, priority=-3)
 _RACERS = (2, 2, 3)
 _TO_TAKE = (1, 3, 4)
 
@@ -42,8 +47,13 @@ def once(ask: Ask, claim: Any, process: Process) -> Any:
         return ask(claim, process, worker_of(process))
 
 
+def caller(number: int) -> str:
+    """The worker that asks in this call: each of them twice."""
+    return f"Worker {(number + 1) // 2} on host-7"
+
+
 def drain(ask: Ask, most: int, claim: Any, process: Process) -> list[dict[str, Any]]:
-    """Call until nothing is left, each time as another worker; notes how many connections were not given back."""
+    """Call until two are told that nothing is left, while another task comes in; notes how many connections were not given back."""
     process.note("connections", "0")
     out: list[int] = []
     event.listen(process.engine, "checkout", lambda *_: out.append(1))
@@ -53,9 +63,11 @@ def drain(ask: Ask, most: int, claim: Any, process: Process) -> list[dict[str, A
     told = []
     for number in range(1, most + 1):
         with naps_of(process):
-            told.append({"worker": f"w{number}"} | outcome_of(partial(ask, claim, process, f"w{number}")))
-        if told[-1].get("value", "") is None:
+            told.append({"worker": caller(number)} | outcome_of(partial(ask, claim, process, caller(number))))
+        if [one.get("value", "") for one in told[-2:]] == [None, None]:
             break
+        if number == 1:
+            meanwhile(process, insert(tasks).values(LATECOMER))
     process.note("connections", str(sum(out)))
     return told
 
@@ -66,6 +78,13 @@ def then_away(ask: Ask, claim: Any, process: Process) -> Any:
     process.note("claimed")
     process.clock.sleep(AWAY)
     return taken
+
+
+def cancels(name: str, claim: Any, process: Process) -> int:
+    """Somebody cancels a task that nobody has taken; how many were cancelled."""
+    waiting = (tasks.c.id == name) & (tasks.c.state == "pending")
+    with process.engine.begin() as connection:
+        return connection.execute(update(tasks).where(waiting).values(state="cancelled")).rowcount
 
 
 def plan_without(process: Process, *ways: str) -> None:
@@ -118,7 +137,7 @@ def nothing_due(ask: Ask, *more: Row) -> Case:
     """Rows of which none can be taken."""
     rows = [
         row("tomorrow", due=86_400.0, priority=3),
-        row("in a moment", due=1.0, priority=9),
+        row("in a moment", due=MICROSECOND, priority=9),
         *(row(state, state, priority=9, worker_id="w0", attempt=1) for state in ("completed", "failed", "cancelled")),
         row("asks somebody", "waiting", worker_id="w0", attempt=1),
         *more,

@@ -57,6 +57,7 @@ def progress() -> int:
 def check(exercise: str, file: str | None, *, as_json: bool = False, engine: str | None = None, database: str | None = None) -> int:
     """Check an answer and print the report."""
     _refuse_engine(exercise, engine)
+    _refuse_database(exercise, database)
     databases = (database,) if database else SQL
     with Ticker(sys.stderr) as ticker:
         report = attempt(
@@ -72,6 +73,8 @@ def check(exercise: str, file: str | None, *, as_json: bool = False, engine: str
         print(f"labkit: {report.message}", file=sys.stderr)
     else:
         print(words.whole(report, file or ""))
+    if report.unrecorded:
+        print(report.unrecorded, file=sys.stderr)
     return 0 if report.verdict == HOLDS else 2 if report.verdict == UNUSABLE else 1
 
 
@@ -118,6 +121,12 @@ def _refuse_engine(exercise: str, engine: str | None) -> None:
     if kind and not any(case.engine == kind for case in registry.find(exercise).cases):
         why = "it has no crash points" if kind == "sweep" else "nothing in it runs at once"
         raise UsageError(f"--engine {engine} is not for {exercise}: {why}")
+
+
+def _refuse_database(exercise: str, database: str | None) -> None:
+    """Raise `UsageError` when the exercise has no case for this database."""
+    if database and database not in registry.find(exercise).databases:
+        raise UsageError(f"--database {database} is not for {exercise}: nothing in it uses {'that' if registry.find(exercise).databases else 'a'} database")
 
 
 def _missed(trace: Trace) -> list[str]:

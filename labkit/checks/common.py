@@ -20,6 +20,8 @@ from labkit.faults.process import Outcome, Process, describe_error, plain
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+TOLD = "told to leave"
+MADE_ANEW = "an exit is made anew: what it said, such as its code, is lost"
 SWALLOWS = "catches BaseException: a crash or Ctrl-C is turned into something else"
 
 
@@ -69,6 +71,9 @@ class Killed(BaseException):
     """Some other way to end that is no Exception."""
 
 
+EXITS = (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, Killed, BaseExceptionGroup)
+
+
 def of_its_own(came: BaseException, *handed: object) -> dict[str, Any] | None:
     """An error that came out of an answer, as data in which a slip of the answer is seen; None for one that the workload handed it."""
     return None if any(came is one for one in handed) else describe_error(came, 0)
@@ -94,12 +99,19 @@ def outcome_of(call: Callable[[], Any]) -> dict[str, Any]:
         return {"error": describe_error(error)}
 
 
+def an_exit(kind: type[BaseException]) -> BaseException:
+    """A new error of this kind that says `TOLD`. A group of exits is no Exception either."""
+    if issubclass(kind, BaseExceptionGroup):
+        return kind(TOLD, [KeyboardInterrupt(TOLD)])
+    return kind(TOLD)
+
+
 def try_exits(call: Callable[[Callable[..., NoReturn]], Any]) -> list[list[Any]]:
     """Call with a function that raises each kind of BaseException in turn; for `exits_rule`.
 
     Gives [name of the kind, whether the function was called at all, how the call ended] for each.
     """
-    return [_try_exit(call, kind) for kind in (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, Killed)]
+    return [_try_exit(call, kind) for kind in EXITS]
 
 
 def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseException]) -> list[Any]:
@@ -107,7 +119,7 @@ def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseExc
 
     def leave(*_: Any) -> NoReturn:
         asked.append(True)
-        raise kind
+        raise an_exit(kind)
 
     ended = outcome_of(partial(call, leave))
     return [kind.__name__, bool(asked), ended]
@@ -115,9 +127,12 @@ def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseExc
 
 def _exits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     for kind, asked, ended in seen.end.last.value or ():
-        if asked and ended.get("error", {}).get("type") != kind:
-            became = f"raised {ended['error']['type']}" if "error" in ended else f"returned {ended['value']!r}"
+        error = ended.get("error", {})
+        if asked and error.get("type") != kind:
+            became = f"raised {error['type']}" if error else f"returned {ended['value']!r}"
             return Finding(f"{kind} was raised inside, and the call {became}", SWALLOWS)
+        if asked and not error["message"].startswith(TOLD):
+            return Finding(f"{kind} left the inside with {TOLD!r} and came out with {error['message']!r}", MADE_ANEW)
     return None
 
 
@@ -169,9 +184,14 @@ def _played(answer: Any, name: str, call: Callable[[Any, Process], Any]) -> Call
     return lambda process: call(answer.fresh()[name], process)
 
 
+def is_a(value: Any, kind: str) -> bool:
+    """Whether a value, as plain data, was of this dataclass or of one derived from it."""
+    return isinstance(value, dict) and (value.get("type") == kind or kind in (value.get("bases") or ()))
+
+
 def same_task(value: Any, stored: dict[str, Any] | None) -> str | None:
     """Why a returned value is not the stored task, or None."""
-    if not isinstance(value, dict) or value.get("type") != "Task":
+    if not is_a(value, "Task"):
         return f"it returned {value!r}, not the stored task"
     if stored is None:
         return "it returned a task that is not stored"

@@ -12,7 +12,9 @@ from typing import Any
 
 from labkit.checks.common import raised
 from labkit.checks.exercise import Finding, Seen
+from labkit.faults.plural import counted
 
+NO_LIST = ", not a list"
 FROM_THE_START = "the time left is wrong from the start: another clock, another zone or a constant"
 
 
@@ -38,13 +40,21 @@ def all_in_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     last, names = seen.end.last, _names(seen)
     wanted = [f"step {n}" for n in range(1, len(facts["seconds"]) + 1)]
     if names != wanted:
-        said = f"{len(wanted)} steps in time; those that ran: {', '.join(names) or 'none'}; and the call {last}"
+        said = f"{counted(len(wanted), 'step')} in time; those that ran: {', '.join(names) or 'none'}; and the call {last}"
         none = not names and raised(last, "DeadlineExceeded")
         return Finding(said, FROM_THE_START if none else _which(names, wanted))
     if last.how == "returned" and last.value == facts["done"]:
-        return None
+        return _no_list(seen, "returned")
     said = f"every step was in time, and the call {last}, not {facts['done']}"
     return Finding(said, "the results are not what the steps returned")
+
+
+def _no_list(seen: Seen, what: str) -> Finding | None:
+    """Whether what was asked for as a list was something that only looks like one."""
+    kind = next((note.fault for note in seen.end.notes if note.label == f"{what} as"), "")
+    told = "the results were returned" if what == "returned" else "`completed` was told"
+    who = "returns" if what == "returned" else "`completed` is"
+    return Finding(f"{told} as a {kind}, not as a list", f"{who} a {kind}{NO_LIST}") if kind else None
 
 
 def _which(names: list[str], wanted: list[str]) -> str:
@@ -91,7 +101,7 @@ def exceeded(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return Finding(f"the deadline was exceeded, and the call {last}", "raises something else than DeadlineExceeded")
     completed = last.error["data"].get("completed", [])
     if completed == done:
-        return None
+        return _no_list(seen, "completed")
     late = isinstance(completed, list) and len(completed) > len(done)
     why = "a result that came too late is in `completed`" if late else "`completed` is not what was done in time"
     return Finding(f"in time were {done}, and `completed` says {completed}", why)
@@ -132,6 +142,9 @@ def own_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.case == "late_error" and raised(last, "DeadlineExceeded"):
         return None
     if raised(last, wanted) and "injected" in last.error["message"]:
+        if last.error["cause"] is not None:
+            said = f"step 2 raised {wanted} without a cause, and it came out with the cause {last.error['cause']['type']}"
+            return Finding(said, "a step's own error does not come through as it was")
         return _changed(seen)
     return Finding(f"step 2 raised {wanted}, and the call {last}", "a step's own error does not come through")
 
@@ -182,7 +195,7 @@ def stepped_late(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 
 def _by_the_wall_clock(found: Finding | None, how: str) -> Finding | None:
-    if found is None:
+    if found is None or found.diagnosis.endswith(NO_LIST):
         return None
     return Finding(f"the wall clock was {how} during the run: {found.message}", "measures with the wall clock")
 

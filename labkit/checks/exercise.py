@@ -84,7 +84,8 @@ class Property:
     """Something that must hold.
 
     `find` looks at one run; `exercised` says whether a run put it to the test (default: any that came to its end). An answer that never put the property
-    `needs` to the test shows nothing here either: who never hands out a task also hands out none when nothing is due.
+    `needs` to the test shows nothing here either: who never hands out a task also hands out none when nothing is due. What is found here says nothing
+    new where one of `unless` is broken, and is not told: an attempt that is never counted is missing after a crash too.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Property:
     cases: tuple[str, ...] = ()  # empty: all
     exercised: Callable[[Seen, dict[str, Any]], bool] = lambda seen, facts: seen.kind == "end"
     needs: str = ""
+    unless: tuple[str, ...] = ()
 
     def looks_at(self, case: str) -> bool:
         return not self.cases or case in self.cases
@@ -100,7 +102,10 @@ class Property:
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise. `signatures` maps each required name to its parameters. `hints` go from a nudge to nearly there."""
+    """An exercise. `signatures` maps each required name to its parameters, `methods` each `class.method` to its own.
+
+    `hints` go from a nudge to nearly there.
+    """
 
     id: str
     title: str
@@ -113,6 +118,7 @@ class Exercise:
     cases: tuple[Case, ...]
     properties: tuple[Property, ...]
     hints: tuple[str, ...]
+    methods: dict[str, Sequence[str]] = field(default_factory=dict)
     shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once
 
     def to_show(self) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from typing import Any
 from labkit.checks import blame, imports, registry
 from labkit.checks.answer import Forbidden, load
 from labkit.checks.exercise import Answer, Case, Exercise
+from labkit.checks.hidden import hide
 from labkit.checks.limits import MOST_OUTPUT, Capped, limit_resources, quiet
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
@@ -102,6 +103,7 @@ def begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer 
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
     limit_resources()
+    hide()
     imports.refused.clear()
     try:
         answer = load(source, asked)

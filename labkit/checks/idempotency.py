@@ -27,7 +27,7 @@ left_running = Story(
     LONG_ID,
     "  a café with a bar ",
     LONG_RESULT,
-    {**OLD, **LEASED, "attempt": 7, "priority": 5, "idempotency_key": "order 7"},
+    {**OLD, **LEASED, "attempt": 12, "priority": 5, "idempotency_key": "order 7"},
 )
 left_waiting = Story("waiting", "t3", "")
 left_failed = Story("failed", "t4", "wiki", "v4 is up", {"error": "old", "result": "v3 was up", "attempt": 7})

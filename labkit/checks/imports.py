@@ -33,11 +33,11 @@ NAMES = frozenset(
         "SagaFailed", "CompensationFailed",
     }
 )  # fmt: skip
-LATER = frozenset(  # of these, what comes with a later chapter
-    {"AgentState", "Artifact", "Checkpoint", "ContextSlice", "Fact", "SagaLog", "SagaStep", "StatePatch", "ToolJournal", "TraceEvent"}
-)
-HOMES = frozenset(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database")) | {
-    "labkit"
+LATER = frozenset({"TraceEvent"})  # of these, what comes with a later chapter
+VALUES = frozenset({"labkit.agent", "labkit.agent.state"})  # of the agent, what holds no solution
+HOMES = VALUES | {
+    "labkit",
+    *(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database", "saga", "checkpoint")),
 }
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")
@@ -102,7 +102,14 @@ def refuse(module: str, name: str = "") -> None:
         raise Forbidden(f"the answer imports {module}: {THESE_PACKAGES}")
 
 
-def _remember(module: str, name: str = "") -> None:
+def load_names() -> None:
+    """Have all the names at hand that answers may import, so that none has to be looked for later."""
+    for home in sorted(HOMES & sys.modules.keys()):
+        for name in sorted(NAMES & {*dir(sys.modules[home])}):
+            getattr(sys.modules[home], name, None)
+
+
+def remember(module: str, name: str = "") -> None:
     """`refuse`, for an answer that runs: what is refused is remembered."""
     try:
         refuse(module, name)
@@ -116,12 +123,12 @@ class View(ModuleType):
 
     def __init__(self, module: str) -> None:
         super().__init__(module)
-        self.__all__ = sorted(NAMES & set(dir(sys.modules[module])))
+        self.__all__ = sorted((NAMES - LATER) & set(dir(sys.modules[module])))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        _remember(self.__name__, name)
+        remember(self.__name__, name)
         value = getattr(sys.modules[self.__name__], name)
         return View(value.__name__) if isinstance(value, ModuleType) else value
 
@@ -129,14 +136,16 @@ class View(ModuleType):
 def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
     """`__import__` for an answer. Only what the answer itself asks for is looked at: modules that it imports import what they like."""
     for wanted in fromlist or ("",):
-        _remember("." * level + name, wanted)
-    found = __import__(name, globals, locals, fromlist, level)
+        remember("." * level + name, wanted)
+    ours = name in HOMES and not level
+    # subtle: all names of a module of labkit are those of its view, not all that it has
+    found = __import__(name, globals, locals, ["__name__"] if ours and "*" in (fromlist or ()) else fromlist, level)
     return View(found.__name__) if found.__name__ in HOMES else IMPORTLIB if found is importlib else found
 
 
 def _import_module(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module` for an answer."""
-    _remember(name)
+    remember(name)
     found = importlib.import_module(name, package)
     return View(found.__name__) if found.__name__ in HOMES else found
 

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
-from labkit.checks.slips import OWN_ERROR, slip, with_place
+from labkit.checks.slips import OWN, OWN_ERROR, slip, with_place
+from labkit.checks.texts import printable
 from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN as BROKEN
 from labkit.faults.report import HOLDS as HOLDS
@@ -23,6 +24,7 @@ NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)  # from a run that no property thought of
 NOT_REACHED = "your code failed with an error of its own before this could be tested"
 UNHEARD_OF = "leaves a world that nobody thought of"
+TOO_SLOW = "too slow"
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class Jury:
     worst: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
     heard: int = 0
+    cut: str = ""  # why not everything was heard
 
     def hear(self, seen: Seen) -> None:
         """Hold one run against every property that looks at its case."""
         self.heard += 1
         facts, own = self.exercise.case(seen.case).facts, slip(seen, self.place)
+        told = own is None or own.diagnosis == OWN_ERROR
         for prop in self.exercise.properties:
             if not prop.looks_at(seen.case):
                 continue
@@ -63,6 +67,9 @@ class Jury:
             if found is not None:
                 message = with_place(found.message, seen, self.place) if self.place else found.message
                 self._keep(prop.name, own or replace(found, message=message), seen.end.token)
+                told = True
+        if own is not None and not told:  # no property thought of an answer that does this
+            self._keep("ends", own, seen.end.token)
 
     def _find(self, prop: Property, seen: Seen, facts: dict[str, Any]) -> Finding | None:
         try:
@@ -74,6 +81,14 @@ class Jury:
         """The answer was silent for too long in this case."""
         self._keep("ends", Finding(f"the answer never ends (case {case})", "never ends"), token)
 
+    def slow(self, case: str, seconds: int, token: str = "") -> None:
+        """The answer has used up its processor time in this case."""
+        self._keep("ends", Finding(f"the answer used up {seconds} s of processor time, the last in case {case}", TOO_SLOW), token)
+
+    def cut_short(self, why: str) -> None:
+        """The check was stopped before its end, though the answer was never silent: what is not broken so far was not tested to its end."""
+        self.cut = self.cut or f"{TOO_SLOW}: {why}, before all was tested; the answer waits in real time, or the machine is busy"
+
     def broke_off(self, case: str, why: str, token: str = "") -> None:
         """The process of the host ended in the middle of this case."""
         self._keep("ends", Finding(f"the run of case {case} broke off: {why}", "breaks the process it runs in"), token)
@@ -82,7 +97,7 @@ class Jury:
         found = replace(found, message=(found.message.splitlines() or [""])[0][:400])
         schedule = token.partition(":")[2]
         # a run in which the answer's own code failed says the least about any property
-        simplicity = (found.diagnosis == OWN_ERROR, schedule.count("+"), schedule.count("x"), len(schedule))
+        simplicity = (found.diagnosis in OWN, schedule.count("+"), schedule.count("x"), len(schedule))
         if name not in self.worst or simplicity < self.worst[name][0]:
             self.worst[name] = (simplicity, found, token)
 
@@ -96,12 +111,17 @@ class Jury:
         return [self._verdict(prop, slips) for prop in self.exercise.properties]
 
     def _verdict(self, prop: Property, slips: set[str]) -> Judged:
+        deeper = next((name for name in prop.unless if name in self.worst), None)
+        if prop.name in self.worst and deeper is not None:
+            return Judged(prop.name, NOT_EXERCISED, f"cannot be told while this is broken: {deeper}", claim=prop.claim)
         if prop.name in self.worst:
             _, found, token = self.worst[prop.name]
             if found.message in slips:
                 return Judged(prop.name, NOT_EXERCISED, NOT_REACHED, claim=prop.claim)
-            slips |= {found.message} if found.diagnosis == OWN_ERROR else set()
+            slips |= {found.message} if found.diagnosis in OWN else set()
             return Judged(prop.name, BROKEN, found.message, token, found.diagnosis, prop.claim)
+        if self.cut:
+            return Judged(prop.name, NOT_EXERCISED, self.cut, diagnosis=TOO_SLOW, claim=prop.claim)
         if prop.name in self.exercised and (not prop.needs or prop.needs in self.exercised):
             return Judged(prop.name, HOLDS, claim=prop.claim)
         return Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim)
@@ -177,9 +197,16 @@ class CheckReport:
     seconds: float = 0.0
     message: str = ""  # why there is no verdict on the properties, or what could not be exercised
     output: str = ""  # what the answer printed
+    unrecorded: str = ""  # why the work folder could not remember that it was passed
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
+
+    def printable(self) -> CheckReport:
+        """The same in texts that every terminal, file and notebook can take, whatever the answer wrote into them."""
+        properties = [Judged(*map(printable, vars(one).values())) for one in self.properties]
+        certificate, message, output = map(printable, (self.certificate, self.message, self.output))
+        return replace(self, properties=properties, certificate=certificate, message=message, output=output)
 
     @property
     def first_broken(self) -> Judged | None:

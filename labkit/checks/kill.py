@@ -41,7 +41,7 @@ class Hurry:
 
     @property
     def left(self) -> float:
-        return min(self.stall, self.give_up - SystemClock().monotonic())
+        return self.give_up - SystemClock().monotonic()
 
 
 class AnswerKiller(Killer):
@@ -55,7 +55,7 @@ class AnswerKiller(Killer):
         """Hear a child to its end. Raises `Said` when that is not the end of a process, `TimeoutError` when there is none."""
         last: dict[str, Any] = {}
         try:
-            for last in child.reports(self._hurry.left, self._hurry.left):
+            for last in child.reports(self._hurry.stall, self._hurry.left):
                 if last.keys() & {"forbidden", "unusable", "broke", "failed"}:
                     raise Said(word=last)
             status = child.wait()

@@ -14,21 +14,22 @@ from labkit.checks import lease_rules as rules
 from labkit.checks import lease_stories as stories
 from labkit.checks.claim_races import race_properties
 from labkit.checks.claim_rules import properties
-from labkit.checks.claims import RACES, case, drain, nothing_due, shared_cases
+from labkit.checks.claims import LATECOMER, MICROSECOND, RACES, case, drain, nothing_due, shared_cases
 from labkit.checks.common import after_crash, crash_rule, crashed, ends
 from labkit.checks.exercise import Exercise, Property
-from labkit.checks.rows import at, row
+from labkit.checks.rows import as_facts, at, row
 
 FIELDS = [("worker_id", "worker_id"), ("attempt", "attempt"), ("expires_at", "lease_expires_at")]
-GIVES = {"gives": "Lease", "id": "task_id", "fields": FIELDS, "expires": at(stories.SECONDS).isoformat()}
+GIVES = {"gives": "Lease", "id": "task_id", "fields": FIELDS, "expires": at(stories.LONG).isoformat()}
 HELD: dict[str, Any] = {"worker_id": "w0", "attempt": 1}
 ROWS = [  # not in the order in which they lie
-    row("b", made=-7000.0, due=-90.0, priority=-3, attempt=2, worker_id="w0", error="old"),
+    row("b", made=-7000.0, due=-90.0, priority=-3, attempt=12, worker_id="w0", error="old"),
     row("a", "running", made=-7000.0, priority=-3, lease=-1.0, **HELD),
-    row("hotfix", "running", made=-8000.0, priority=9, lease=-3600.0, worker_id="w0", attempt=4),
-    row("an old one", "running", made=-9999.0, priority=-3, lease=-0.5, idempotency_key="order 7", **HELD),
+    row("hotfix", "running", made=-8000.0, priority=9, lease=-3600.0, worker_id="w0", attempt=14),
+    row("an old one", "running", made=-9999.0, priority=-3, lease=-MICROSECOND, idempotency_key="order 7", **HELD),
     row("just due", made=-20.0, due=0.0),
-    row("in a moment", made=-9000.0, due=1.0, priority=9),
+    row("in a moment", made=-9000.0, due=MICROSECOND, priority=9),
+    row("without a lease", "running", made=-9000.0, priority=9, **HELD),
     row("over this moment", "running", made=-9000.0, priority=9, lease=0.0, **HELD),
     row("held", "running", made=-9000.0, priority=9, lease=30.0, **HELD),
     row("done", "completed", priority=9, lease=-60.0, result="v1", **HELD),
@@ -36,8 +37,7 @@ ROWS = [  # not in the order in which they lie
     row("unwanted", "cancelled", priority=9, lease=-60.0, **HELD),
     row("asks somebody", "waiting", priority=9, lease=-60.0, **HELD),
 ]
-ORDER = ["hotfix", "just due", "an old one", "a", "b"]  # each other way to order these gives another list
-LEFT = dict.fromkeys(("hotfix", "an old one", "a"), "a running task whose lease is over is never claimed again")
+ORDER = ["hotfix", "just due", "an old one", "a", "b", "just came"]  # each other way to order these gives another list
 COMPLETED = ("completed", "completed_empty", "late")
 ZOMBIES = ("zombie", "zombie_of_the_same_name")
 
@@ -60,13 +60,19 @@ EXERCISE = Exercise(
         case(
             "best_first",
             ROWS,
-            partial(drain, stories.ask, len(ROWS) + 2),
-            facts={**GIVES, "order": ORDER, "left": LEFT},
+            partial(drain, stories.ask, 2 * len(ROWS)),
+            facts={
+                **GIVES,
+                "order": ORDER,
+                "over": ["hotfix", "an old one", "a"],
+                "rows": as_facts([*ROWS, LATECOMER]),
+            },
         ),
         nothing_due(
             stories.ask,
             row("held", "running", priority=9, lease=30.0, **HELD),
             row("over this moment", "running", priority=9, lease=0.0, **HELD),
+            row("without a lease", "running", priority=9, **HELD),
         ),
         *shared_cases(
             stories.ask,
@@ -84,12 +90,32 @@ EXERCISE = Exercise(
         *properties(("best_first",), ("nothing_due", "nothing_there")),
         *race_properties(RACES, "crashes"),
         Property("renews", "a heartbeat moves the end of the lease, and nothing else", rules.renews, ("renewed",)),
-        Property("keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",)),
+        Property(
+            "keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",), unless=("renews",)
+        ),
         Property("completes", "complete stores the result and ends the task", rules.completes, COMPLETED),
-        Property("late is not lost", "a lease that is over holds until somebody takes it", rules.late, ("late",), rules.written),
+        Property(
+            "late is not lost",
+            "a lease that is over holds until somebody takes it",
+            rules.late,
+            ("late",),
+            rules.written,
+        ),
         Property("fences", "who lost the task gets StaleLease and changes nothing", rules.fences, stories.NOT_MINE),
-        Property("stops the zombie", "who slept past the lease cannot write over its successor", rules.zombie, ZOMBIES),
-        Property("one of two", "of two writes that exclude each other one goes through", rules.one_wins, stories.DUELS),
+        Property(
+            "stops the zombie",
+            "who slept past the lease cannot write over its successor",
+            rules.zombie,
+            ZOMBIES,
+            unless=("takes the row", "hands it back"),
+        ),
+        Property(
+            "one of two",
+            "of two writes that exclude each other one goes through",
+            rules.one_wins,
+            stories.DUELS,
+            unless=("takes the row", "late is not lost", "fences"),
+        ),
         Property(
             "no error leaks here",
             "whoever meets another hears StaleLease at most",
@@ -106,6 +132,7 @@ EXERCISE = Exercise(
             rules.comes_back,
             ("dies",),
             after_crash,
+            unless=("takes the row", "hands it back", "renews", "stops the zombie"),
         ),
         crash_rule("crashes", "dies"),
         ends(),

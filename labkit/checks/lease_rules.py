@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.claim_races import ERRORS
-from labkit.checks.common import after_crash
+from labkit.checks.claim_races import why_error
+from labkit.checks.common import after_crash, is_a
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.lease_stories import SECONDS
-from labkit.checks.rows import Row, at, changed
+from labkit.checks.lease_stories import LATE, SECONDS, SHORT
+from labkit.checks.rows import Row, at, brief, changed
 
 Facts = dict[str, Any]
 Told = dict[str, Any]
@@ -50,7 +50,7 @@ def written(seen: Seen, facts: Facts) -> bool:
 def renews(seen: Seen, facts: Facts) -> Finding | None:
     if not _told(seen):
         return None  # see `ends`
-    beat, ends = _told(seen)[0], at(SECONDS).isoformat()
+    beat, ends = _told(seen)[0], at(SHORT).isoformat()
     if "error" in beat:
         return Finding(f"the task is held, and heartbeat {_said(beat)}", "a heartbeat in time is refused")
     now, value = beat["rows"]["t1"], beat["value"]
@@ -64,7 +64,7 @@ def renews(seen: Seen, facts: Facts) -> Finding | None:
     if others:
         return Finding(f"a heartbeat changed {', '.join(sorted(others))}", "a heartbeat changes more than the lease")
     wanted = {"task_id": "t1", "worker_id": "w1", "attempt": 3, "expires_at": ends}
-    if not isinstance(value, dict) or value.get("type") != "Lease" or any(value[n] != v for n, v in wanted.items()):
+    if not is_a(value, "Lease") or any(value[n] != v for n, v in wanted.items()):
         return Finding(f"heartbeat {_said(beat)}", "heartbeat does not return the renewed lease")
     return None
 
@@ -99,8 +99,9 @@ def completes(seen: Seen, facts: Facts) -> Finding | None:
     if now["state"] != "completed":
         return Finding(f"after complete the task is {now['state']}", "complete does not end the task")
     if now["result"] != facts["result"]:
-        falsy = "a falsy result is taken for none" if not facts["result"] else "the result is not stored"
-        return Finding(f"the result was {facts['result']!r}, stored is {now['result']!r}", falsy)
+        why = "the result is not stored as it was given" if now["result"] else "the result is not stored"
+        why = why if facts["result"] else "a falsy result is taken for none"
+        return Finding(f"the result was {brief(facts['result'])}, stored is {brief(now['result'])}", why)
     lost = set(changed(facts["rows"]["t1"], now)) - {"state", "result", "updated_at", "lease_expires_at", "worker_id"}
     lost |= {n for n, r in done["rows"].items() if n != "t1" and changed(facts["rows"][n], r)}
     return (
@@ -113,6 +114,12 @@ def late(seen: Seen, facts: Facts) -> Finding | None:
         if "error" in one:
             why = EXPIRED_IS_LOST if _stale(one) else "fails on its own"
             return Finding(f"the lease was over and nobody had claimed the task: {one['call']} {_said(one)}", why)
+    renewed, ends = (_told(seen) or [{}])[0].get("rows", {}).get("t1", {}), at(LATE + SECONDS).isoformat()
+    if renewed and renewed["lease_expires_at"] != ends:
+        return Finding(
+            f"the lease was over, heartbeat {_said(_told(seen)[0])}, and it ends at {renewed['lease_expires_at']}, not at {ends}",
+            "a heartbeat does not move the end of a lease that is over",
+        )
     return None
 
 
@@ -160,7 +167,10 @@ def zombie(seen: Seen, facts: Facts) -> Finding | None:
     claimed = {note.process: note.fault for note in seen.end.notes if note.label == "claimed"}
     if claimed.get("p2") != "True":
         said = "" if second.how == "returned" else f" (p2 {second})"
-        return Finding(f"the lease was over, and another worker's claim got nothing{said}", NEVER_BACK)
+        who, why = (
+            ("another worker", NEVER_BACK) if seen.case == "zombie" else ("a worker of the same name", NOT_ITS_OWN)
+        )
+        return Finding(f"the lease was over, and the claim of {who} got nothing{said}", why)
     if claimed.get("p1") != "True":
         return Finding(f"a task was due, and the first worker {first}", "fails on its own")
     stored, told = seen.end.tasks["t1"], f"the zombie {first}; stored is {seen.end.tasks['t1']['result']!r}"
@@ -173,6 +183,7 @@ def zombie(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
+NOT_ITS_OWN = "a worker never gets back its own task whose lease is over"
 NEVER_BACK = "a running task whose lease is over is never claimed again"
 
 
@@ -180,8 +191,8 @@ def no_error(seen: Seen, facts: Facts) -> Finding | None:
     for outcome in seen.end.outcomes:
         error = outcome.error or (outcome.value or {}).get("error")
         if error and "Exception" in error["bases"] and "StaleLease" not in error["bases"]:
-            why = next((why for text, why in ERRORS.items() if text in error["message"]), "fails on its own")
-            return Finding(f"two at once: {outcome.process} raised {error['type']}: {error['message']}", why)
+            said = f"two at once: {outcome.process} raised {error['type']}: {error['message']}"
+            return Finding(said, why_error(error))
     return None
 
 

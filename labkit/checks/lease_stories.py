@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from labkit.checks.claims import case
+from labkit.checks.claims import MICROSECOND, case
 from labkit.checks.common import outcome_of
 from labkit.checks.exercise import Answer, Case
 from labkit.checks.naps import naps_of
@@ -19,15 +19,18 @@ from labkit.faults.process import Process
 from labkit.queue.lease import Lease
 
 SECONDS = 60.0
+LONG, SHORT = 92.25, 20.25  # for how long one claims, and renews: neither is what one would write into the code
 DUELS = ("two_completions", "completion_or_claim", "heartbeat_or_claim", "heartbeat_and_completion")
 HELD: dict[str, Any] = {"worker_id": "w1", "attempt": 3}
+RESULT = " v1 is up ☕\n" * 100  # as long as it is, and with the blanks at its ends
+LATE = 3600.0  # seconds after which a worker comes back that was thought dead
 LEASE = Lease("t1", "w1", 3, at(-1.0))
 
 Names = dict[str, Any]
 
 
 def ask(claim: Any, process: Process, worker: str) -> Any:
-    return claim(process.engine, worker, NOW, SECONDS)
+    return claim(process.engine, worker, NOW, LONG)
 
 
 def _told(process: Process, name: str, call: Callable[[], Any]) -> dict[str, Any]:
@@ -40,9 +43,13 @@ def _told(process: Process, name: str, call: Callable[[], Any]) -> dict[str, Any
 def _renewed(names: Names, process: Process) -> Any:
     """A heartbeat, and another that asks when the old lease would have been over, and when the new one is."""
     engine, lease = process.engine, replace(LEASE, expires_at=at(5.0))
-    beat = partial(names["heartbeat"], engine, lease, NOW, SECONDS)
+    beat = partial(names["heartbeat"], engine, lease, NOW, SHORT)
     told = [_told(process, "heartbeat", beat)]
-    for name, after in (("claim in between", 30.0), ("claim at the end", SECONDS), ("claim afterwards", SECONDS + 1.0)):
+    for name, after in (
+        ("claim in between", 9.0),
+        ("claim at the end", SHORT),
+        ("claim afterwards", SHORT + MICROSECOND),
+    ):
         told.append(_told(process, name, partial(names["claim"], engine, "w2", at(after), SECONDS)))
     return told
 
@@ -56,7 +63,7 @@ def _late(names: Names, process: Process) -> Any:
     """The lease was over long ago, and nobody came."""
     engine = process.engine
     return [
-        _told(process, "heartbeat", partial(names["heartbeat"], engine, LEASE, at(3600.0), SECONDS)),
+        _told(process, "heartbeat", partial(names["heartbeat"], engine, LEASE, at(LATE), SECONDS)),
         _told(process, "complete", partial(names["complete"], engine, LEASE, "v1", at(9000.0))),
     ]
 
@@ -159,8 +166,10 @@ def alone() -> tuple[Case, ...]:
     rows = [found for lost in LOST.values() for found in lost.values()]
     beside = row("t0b", "running", lease=900.0, worker_id="w1", attempt=3)
     return (
-        _story("renewed", [held, row("other", "completed", result="v0")], _renewed),
-        _story("completed", [held, beside], partial(_completed, "v1 is up ☕"), facts={"result": "v1 is up ☕"}),
+        _story(
+            "renewed", [held | {"error": "old", "result": "draft"}, row("other", "completed", result="v0")], _renewed
+        ),
+        _story("completed", [held, beside], partial(_completed, RESULT), facts={"result": RESULT}),
         _story("completed_empty", [held, beside], partial(_completed, ""), facts={"result": ""}),
         _story("late", [over], _late, facts={"result": "v1"}),
         *(_story(name, rows, partial(_not_mine, lost)) for name, lost in LOST.items()),

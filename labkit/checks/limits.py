@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 MEMORY = 2 << 30  # bytes
-CPU = 120  # seconds
+CPU = 60  # seconds: a check takes a tenth of it, and a busy machine makes them no more
+GRACE = 5  # seconds
 FILE = 256 << 20  # bytes
 STARTS = frozenset(
     {
@@ -64,7 +65,9 @@ def set_limits(resource: Any) -> None:
         with suppress(AttributeError, ValueError, OSError):
             kind = getattr(resource, name)
             _, hard = resource.getrlimit(kind)
-            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            # subtle: a process may go on after the signal of the soft limit on processor time, but not beyond the hard one
+            resource.setrlimit(kind, (soft, most + GRACE if name == "RLIMIT_CPU" and soft == most else hard))
 
 
 def _no_processes(event: str, arguments: tuple[Any, ...]) -> None:

@@ -46,7 +46,8 @@ def page(report: CheckReport, drawing: str = "") -> str:
     sign, cls = SIGNS.get(report.verdict, ("?", ""))
     head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
     broken = [_broken(one, drawing) for one in [report.first_broken] if one is not None]
-    parts = [f"<style>{STYLE}</style>", head, *broken, *_next(report), *_rest(report), *_printed(report)]
+    out = [element("div", escape(report.message))] if report.properties and report.message else []
+    parts = [f"<style>{STYLE}</style>", head, *out, *broken, *_next(report), *_rest(report), *_printed(report)]
     return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
 
 
@@ -106,10 +107,10 @@ def _aside(said: str) -> str:
 
 
 def _covered(report: CheckReport) -> list[str]:
-    """The certificate, in its own words and then explained; and what could not be exercised."""
+    """The certificate, in its own words and then explained; and why a pass is not remembered."""
     told = [report.certificate] if report.certificate else []
     told += [GOOD_TO_KNOW] if "crash points" in report.certificate else []
-    return told + ([report.message] if report.properties and report.message else [])
+    return told + ([report.unrecorded] if report.unrecorded else [])
 
 
 def _printed(report: CheckReport) -> list[str]:

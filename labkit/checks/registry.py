@@ -11,7 +11,10 @@ from importlib import import_module
 from labkit.checks.exercise import Exercise
 from labkit.errors import UsageError
 
-IDS = ("warmup", "retry", "backoff", "idempotency", "deadline", "resume", "claim", "lease", "backpressure")
+IDS = (
+    "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
+    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga",
+)  # fmt: skip
 
 
 def find(exercise: str) -> Exercise:

@@ -14,9 +14,10 @@ from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.exercise import Exercise
 from labkit.checks.judge import BROKEN, Jury
 from labkit.checks.run import NURSERY, PATIENCE, Patience, last_line, room
+from labkit.checks.texts import printable
 from labkit.errors import UsageError
 from labkit.faults.database_world import check_kind
-from labkit.faults.nursery import Nursery
+from labkit.faults.nursery import Nursery, Overtime
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 
@@ -62,21 +63,23 @@ def _replayed(
             if "trace" in said:
                 return _trace_and_what_broke(asked, job["case"], said)
             if said.keys() & {"unusable", "forbidden"}:
-                raise UsageError(*said.values())
+                raise UsageError(*(printable(str(why)) for why in said.values()))
             if "failed" in said:
-                raise UsageError(f"the check itself failed: {last_line(said['failed'])}")
+                raise UsageError(printable(f"the check itself failed: {last_line(said['failed'])}"))
+    except Overtime:
+        raise UsageError("the replay is too slow") from None
     except TimeoutError:
         raise UsageError("the replay never ends") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageError("the replay broke off: the answer spoke for the host") from None
     finally:
         child.kill()
         child.wait()
-    raise UsageError(f"the replay broke off: {said.get('broke', 'the process ended')}")
+    raise UsageError(printable(f"the replay broke off: {said.get('broke', 'the process ended')}"))
 
 
 def _trace_and_what_broke(asked: Exercise, case: str, said: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
     trace, jury = wire.trace(said), Jury(asked)
     for seen in wire.ends(asked, case, said):
         jury.hear(seen)
-    return trace, [(one.name, one.message) for one in jury.verdicts() if one.verdict == BROKEN]
+    return trace, [(one.name, printable(one.message)) for one in jury.verdicts() if one.verdict == BROKEN]

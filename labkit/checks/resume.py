@@ -24,7 +24,7 @@ running = Story(
     LONG_ID,
     "  a café with a bar ",
     LONG_RESULT,
-    {**OLD, **LEASED, "attempt": 7, "priority": 5, "idempotency_key": "order 7"},
+    {**OLD, **LEASED, "attempt": 12, "priority": 5, "idempotency_key": "order 7"},
 )
 waiting = Story("waiting", "t3", "")
 failed = Story("failed", "t4", "wiki", "v4 is up", {**OLD, "error": "the disk was full", "result": "v3 was up", "attempt": 7})

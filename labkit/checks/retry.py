@@ -15,26 +15,36 @@ from typing import Any
 from labkit.checks import retry_rules as rules
 from labkit.checks.common import body, called, crash_rule, ends, exits_rule, of_its_own, outcome_of, try_exits
 from labkit.checks.exercise import Case, Exercise, Property
-from labkit.errors import TerminalError, TransientError
+from labkit.errors import RetriesExhausted, TerminalError, TransientError
 from labkit.faults.process import Process
 
 NAME = "execute_with_retry"
 FALSY: tuple[Any, ...] = (None, False, 0, "", [])
-COUNTED = ("four_attempts", "a_single_attempt", "two_attempts_only", "ten_attempts", "twelve_attempts")
+COUNTED = ("four_attempts", "a_single_attempt", "two_attempts_only", "ten_attempts", "thirteen_attempts")
 RETURNED = (ValueError("a result"), TransientError("a result"), TerminalError("a result"))
 KINDS = ("ValueError", "KeyError", "OSError", "ZeroDivisionError", "AssertionError", "TimeoutError", "RetriesExhausted")
 
 
-RAISED: tuple[Exception, ...] = (  # errors of programs as well as of networks
-    RuntimeError("some"),
-    TypeError("some"),
-    AttributeError("some"),
-    NameError("some"),
-    StopIteration(),
-    KeyError("some"),
-    ArithmeticError("some"),
-    ExceptionGroup("some", [ValueError("one"), OSError("two")]),
-)
+def _from_terminal() -> Exception:
+    """An error that a terminal one led to; it is none itself."""
+    try:
+        raise ValueError("some") from TerminalError("behind it")
+    except ValueError as error:
+        return error
+
+
+RAISED: dict[str, Exception] = {  # errors of programs as well as of networks
+    "RuntimeError": RuntimeError("some"),
+    "TypeError": TypeError("some"),
+    "AttributeError": AttributeError("some"),
+    "NameError": NameError("some"),
+    "StopIteration": StopIteration(),
+    "KeyError": KeyError("some"),
+    "ArithmeticError": ArithmeticError("some"),
+    "ExceptionGroup": ExceptionGroup("some", [ValueError("one"), OSError("two")]),
+    "ValueError from a TerminalError": _from_terminal(),
+    "ExceptionGroup that holds a TerminalError": ExceptionGroup("some", [TerminalError("one"), OSError("two")]),
+}
 
 
 class NotAllowed(TerminalError):
@@ -68,6 +78,10 @@ def _call(most: int, seconds: float = 0.0) -> Callable[[Any, Process], Any]:
             return retry(deploy, most, process.clock)
         except TerminalError as error:
             process.note("same error", str(bool(made) and error is made[-1] and str(error) == said[-1]))
+            raise
+        except RetriesExhausted as error:
+            if not made or error.__cause__ is not made[-1]:
+                process.note("another cause")
             raise
 
     return play
@@ -142,11 +156,11 @@ def _later(values: tuple[Any, ...], *before: Exception) -> Callable[[Any, Proces
 def _kinds(retry: Any, process: Process) -> Any:
     """[kind of error, calls, how it ended, an error of the answer's own] where the first call raises it and the second one works."""
 
-    def one(raised: Exception) -> list[Any]:
+    def one(kind: str, raised: Exception) -> list[Any]:
         took, how, _, own = _asked(retry, process, [raised, ("fine",)])
-        return [type(raised).__name__, took, how, own]
+        return [kind, took, how, own]
 
-    return [one(raised) for raised in RAISED]
+    return [one(*raised) for raised in RAISED.items()]
 
 
 def _not_allowed(retry: Any, process: Process) -> Any:
@@ -229,7 +243,7 @@ EXERCISE = Exercise(
         _case("a_single_attempt", 1, "none", _errors("")),
         _case("two_attempts_only", 2, _errors(""), _errors("", "")),
         _case("ten_attempts", 10, _errors(*[""] * 9), _errors(*[""] * 10)),
-        _case("twelve_attempts", 12, _errors(*[""] * 11), _errors(*[""] * 12)),
+        _case("thirteen_attempts", 13, _errors(*[""] * 12), _errors(*[""] * 13)),
         _case("calls_that_take_a_while", 4, _errors("", ""), _errors(*[""] * 4), seconds=5.0),
         _case(
             "kinds",

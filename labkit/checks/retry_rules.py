@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.checks.common import raised
 from labkit.checks.exercise import Finding, Seen
+from labkit.faults.plural import counted
 from labkit.faults.scenario import Call
 
 READY = "container shop ready"
@@ -58,7 +59,7 @@ def count(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if any(not call.fault for call in tries[:-1]):
         return Finding(f"fn succeeded and was called again ({len(tries)} calls)", "goes on after a success")
     if len(tries) > most:
-        said = f"max_attempts is {most}, and fn was called {len(tries)} times"
+        said = f"max_attempts is {most}, and fn was called {counted(len(tries), 'time')}"
         return Finding(said, "more attempts than allowed: counts retries, or has no end")
     if len(tries) == most or not tries[-1].fault:
         return None
@@ -81,7 +82,8 @@ def every_kind(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         if (calls, how) != (2, "returned"):
             times = "once" if calls == 1 else f"{calls} times"
             said = f"fn raised {kind}, was called {times}, and the call {how}: another attempt would have worked"
-            return Finding(said, "retries only some kinds of errors")
+            inside = " " in kind and (calls, how) == (1, "raised " + kind.split()[0])
+            return Finding(said, "takes an error for terminal that only holds one" if inside else "retries only some kinds of errors")
     return None
 
 
@@ -144,7 +146,7 @@ def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         if calls != wanted or not same:
             after = " after a failure" if wanted > 1 else ""
             given = how if how != "returned" else "returned it" if same else "returned something else"
-            said = f"fn returned {value}{after} at call {wanted}; it was called {calls} times, and the call {given}"
+            said = f"fn returned {value}{after} at call {wanted}; it was called {counted(calls, 'time')}, and the call {given}"
             return Finding(said, f"takes a {odd} for a failure")
     return None
 
@@ -154,7 +156,8 @@ def all_failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     tries, last = _tries(seen), seen.end.last
     if not exhausted(seen, facts):
         return None
-    said = f"each of the {len(tries)} calls allowed failed, and the call {last}"
+    allowed = "the only call allowed" if len(tries) == 1 else f"each of the {len(tries)} calls allowed"
+    said = f"{allowed} failed, and the call {last}"
     if last.how != "raised":
         return Finding(said, "returns as if nothing were wrong when every attempt failed")
     if not raised(last, "RetriesExhausted"):
@@ -168,6 +171,9 @@ def all_failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     number = max(n for n, call in enumerate(seen.end.calls, 1) if call is tries[-1])
     if f"(call {number}, injected)" not in cause["message"]:
         return Finding(f"{said}, from {cause['type']}: {cause['message']}", "the cause is not the last error")
+    if any(note.label == "another cause" for note in seen.end.notes):
+        said = f"{said}, from a {cause['type']} that says the same as the last error and is another one"
+        return Finding(said, "the cause is not the last error, but one made of its text")
     return None
 
 

@@ -7,11 +7,13 @@ Not handled here: what must have changed (see the rules of each exercise).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import Executable, insert
+from sqlalchemy.exc import DBAPIError
 
 from labkit.clock import STORY_BEGINS
 from labkit.faults.process import Process
@@ -61,10 +63,21 @@ def as_facts(rows: Sequence[Row]) -> dict[str, Row]:
     }
 
 
+def meanwhile(process: Process, act: Executable) -> None:
+    """What another process does in between: one statement. It does not happen while the answer holds a lock against it."""
+    with contextlib.suppress(DBAPIError), process.engine.begin() as connection:
+        connection.execute(act)
+
+
 def stored(process: Process) -> dict[str, Row]:
     """All tasks as they are stored now, read past the gate: nothing can happen in between."""
     found = plain_rows({"tasks": process.world.rows()["tasks"]})
     return {row["id"]: row for row in found.get("tasks", [])}
+
+
+def brief(text: Any) -> str:
+    """A value as a message shows it: of a long text how long it is, and its end."""
+    return repr(text) if len(repr(text)) <= 60 else f"{len(text)} characters ending in {text[-12:]!r}"
 
 
 def changed(before: Row, now: Row) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """From an answer to a report: start the host in a child, listen, judge.
 
 The child comes from a warm parent, so a check costs no start of Python. It is listened to with limits of real time: one
-that does not finish loading is unusable, one that falls silent in a case never ends. PostgreSQL databases are
-made and dropped on this side, so a killed child leaves none behind.
+that does not finish loading is unusable, one that falls silent in a case never ends. One that goes on and on and is not at its end when its time is up
+shows neither that it is right nor that it is wrong: the machine may be busy. PostgreSQL databases are made and dropped on this side, so a killed child
+leaves none behind.
 
 Not handled here: printing (see `command` and `lab`), and one run again (see `replay`).
 """
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labkit.checks import imports, registry, wire
+from labkit.checks import imports, limits, registry, wire
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.cells import place
 from labkit.checks.exercise import SQL, Exercise
@@ -26,10 +27,10 @@ from labkit.checks.kill import kills
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.folder import new_folder
-from labkit.faults.nursery import Nursery
+from labkit.faults.nursery import SIGXCPU, Nursery, Overtime
 from labkit.faults.plural import counted
 
-NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.faults.warming:warm"])
+NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.checks.imports:load_names", "labkit.faults.warming:warm"])
 
 
 @dataclass
@@ -68,10 +69,15 @@ class _Listening:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long we listen: real seconds, `stall` for the next word, `total` for all of one database."""
+    """How long we listen: real seconds, `stall` for the next word, `total` for all of one database, `for_red` once something is broken.
+
+    A right answer on a busy machine may need many times the seconds that it needs alone, so a `total` that is used up is no verdict (see `limits`
+    for the processor time, which is one).
+    """
 
     stall: float = 5.0
-    total: float = 60.0
+    total: float = 180.0
+    for_red: float = 40.0
     for_more: bool = True  # False: the first broken property is enough
 
 
@@ -96,9 +102,9 @@ def run_check(
     began = clock.monotonic()
     asked = registry.find(exercise)
     heard = _Listening(asked, Jury(asked, partial(place, source)), told)
-    report = _looked_at(asked, source) or _check(heard, source, databases, engine, nursery, patience)
+    report = _looked_at(asked, source) or _unusable_server(asked, databases) or _check(heard, source, databases, engine, nursery, patience)
     report.seconds = round(clock.monotonic() - began, 3)
-    return report
+    return report.printable()
 
 
 def _looked_at(asked: Exercise, source: str) -> CheckReport | None:
@@ -114,6 +120,19 @@ def _looked_at(asked: Exercise, source: str) -> CheckReport | None:
     return None
 
 
+def _unusable_server(asked: Exercise, databases: tuple[str, ...]) -> CheckReport | None:
+    """The report on a server that was named and cannot be used: not to be passed over, and said before anything is run."""
+    if "postgres" not in _rounds(asked, databases):
+        return None
+    from labkit.postgres import look_at_named_server
+
+    try:
+        look_at_named_server()
+    except PostgresUnavailable as error:
+        return CheckReport(asked.id, UNUSABLE, message=str(error))
+    return None
+
+
 def _check(
     heard: _Listening, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience
 ) -> CheckReport:
@@ -124,6 +143,8 @@ def _check(
             _round(heard, source, database, engine, nursery, patience)
         except PostgresUnavailable as error:
             missing = f"not exercised on postgres: {error}"
+            if error.named or databases == ("postgres",):
+                heard.unusable = missing
             continue
         used += [database] if database else []
         if heard.over:
@@ -174,23 +195,32 @@ def listen(heard: _Listening, nursery: Nursery, patience: Patience, **job: Any) 
         child.kill()
         status = child.wait()
     if not (heard.finished or heard.over):
-        _broke_off(heard, f"the process ended with status {status}")
+        if status == -SIGXCPU and heard.loaded:
+            heard.jury.slow(heard.case, limits.CPU, heard.last_token)
+        else:
+            _broke_off(heard, f"the process ended with status {status}")
 
 
 def _hear(heard: _Listening, patience: Patience, words: Iterable[dict[str, Any]]) -> None:
-    heard.finished = False
+    heard.finished, clock, enough = False, SystemClock(), float("inf")
     try:
         for said in words:
             _take(heard, wire.word(said))
             heard.told(heard)
+            if heard.jury.broken:
+                enough = min(enough, clock.monotonic() + patience.for_red)
+            heard.finished = heard.finished or clock.monotonic() >= enough
             if heard.finished or (heard.jury.broken and not patience.for_more):
                 break
+    except Overtime:
+        heard.finished = True
+        heard.jury.cut_short(f"stopped after {patience.total:g} s in case {heard.case}")
     except TimeoutError:
         if heard.loaded:
             heard.jury.stuck(heard.case, heard.last_token)
         else:
             heard.unusable = f"the answer does not finish loading (more than {patience.stall:g} s)"
-    except ValueError:
+    except (ValueError, RecursionError):  # no word of a host is nested that deeply
         _broke_off(heard, "it spoke for the host")
 
 
@@ -200,10 +230,10 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             seen = wire.seen(heard.exercise, case, kind, end)
             heard.last_token = seen.end.token
             heard.jury.hear(seen)
-            # one run without an end is enough: each of the others would take as long
-            heard.finished = any(outcome.how == "endless" for outcome in seen.end.outcomes)
+            # one run that uses up what it may is enough: each of the others would take as long
+            heard.finished = any(outcome.how == "endless" or _used_up(outcome.error) for outcome in seen.end.outcomes)
         case {"case": case, "database": database}:
-            heard.case, heard.database = case, database
+            heard.case, heard.database = wire.case(heard.exercise, case), database
             heard.output = said.get("output", heard.output)
             heard.finished = heard.jury.broken and heard.exercise.case(case).costly  # whoever waits for red has it sooner
         case {"covered": _}:
@@ -222,9 +252,13 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.failed = f"the check itself failed: {last_line(why)}"
 
 
+def _used_up(error: dict[str, Any]) -> bool:
+    return error.get("type") == "MemoryError"
+
+
 def last_line(why: object) -> str:
     """What an error says, without the way to it."""
-    return str(why).strip().splitlines()[-1][:200]
+    return (str(why).strip().splitlines() or ["it does not say why"])[-1][:200]
 
 
 def _broke_off(heard: _Listening, why: str) -> None:

@@ -14,6 +14,15 @@ from labkit.checks.exercise import Finding, Seen
 
 SLIPS = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})  # no workload raises any of these
 OWN_ERROR = "raises an error of its own"
+REFUSED = "an answer may not use"  # how what the limits refuse begins (see `limits`)
+DOOMED = {
+    "RecursionError": "calls itself without an end",
+    "MemoryError": "uses up the memory that it may",
+    "PermissionError": "starts a process, or ends another one",
+    "SystemExit": "ends the process it runs in",
+    "KeyboardInterrupt": "ends the process it runs in",
+}  # what an answer does that it may not do in any exercise, by the error that comes of it
+OWN = frozenset({OWN_ERROR, *DOOMED.values()})
 
 Place = Callable[[int], str]
 
@@ -21,10 +30,23 @@ Place = Callable[[int], str]
 def slip(seen: Seen, place: Place | None) -> Finding | None:
     """What a run says in which the answer's own code failed, or None."""
     for error in _errors(_told(seen)):
-        if error["type"] in SLIPS and error.get("line"):
-            where = f" ({place(error['line'])})" if place else ""
-            return Finding(f"your code raised {error['type']}: {_first_line(error)}{where}", OWN_ERROR)
+        why = _why(error)
+        if why:
+            where = f" ({place(error['line'])})" if place and error.get("line") else ""
+            text = f": {_first_line(error)}" if _first_line(error) else ""
+            return Finding(f"your code raised {error['type']}{text}{where}", why)
     return None
+
+
+def _why(error: dict[str, Any]) -> str:
+    """What an error says about the answer that raised it; "" where it may be asked for."""
+    kind, line = error["type"], error.get("line")
+    if kind in SLIPS and line:
+        return OWN_ERROR
+    doomed = kind in ("RecursionError", "MemoryError") or error.get("own")
+    if kind == "PermissionError":
+        doomed = str(error["message"]).startswith(REFUSED)
+    return DOOMED.get(kind, "") if doomed else ""
 
 
 def with_place(message: str, seen: Seen, place: Place) -> str:
@@ -42,13 +64,19 @@ def _told(seen: Seen) -> list[Any]:
     return [data for outcome in seen.end.outcomes for data in (outcome.error, outcome.value)]
 
 
+def _readable(data: dict[str, Any]) -> bool:
+    """A value may look like an error and be none."""
+    line = data.get("line", 1)
+    return isinstance(data["type"], str) and isinstance(data["message"], str) and type(line) is int and line > 0
+
+
 def _first_line(error: dict[str, Any]) -> str:
     return (str(error["message"]).splitlines() or [""])[0]
 
 
 def _errors(data: Any) -> Iterator[dict[str, Any]]:
     """The errors in plain data, each before what led to it."""
-    if isinstance(data, dict) and {"type", "bases", "message", "cause"} <= data.keys():
+    if isinstance(data, dict) and {"type", "bases", "message", "cause"} <= data.keys() and _readable(data):
         yield data
         yield from _errors(data["cause"])
     elif isinstance(data, (dict, list, tuple)):

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from labkit.checks.common import Killed, bodies, called
+from labkit.checks.common import TOLD, Killed, bodies, called
 from labkit.checks.exercise import SQL, Case
 from labkit.checks.rows import stored
 from labkit.checks.stored_task_failures import failures
@@ -32,6 +32,7 @@ BYSTANDERS = {
 LONG_ID = "Order 2026/077 Café B, second Try of Friday"
 LONG_RESULT = "  the site is up\n" + "".join(f"step {step:02} of 20 went well\n" for step in range(1, 21))
 OLD = {"created_at": STORY_BEGINS - timedelta(days=2), "available_at": STORY_BEGINS - timedelta(days=1)}
+NOT_YET = {"available_at": STORY_BEGINS + timedelta(days=1), "priority": -3}  # whoever asks for it by its id wants it now
 LEASED = {"worker_id": "w1", "lease_expires_at": STORY_BEGINS + timedelta(days=365)}
 
 
@@ -86,7 +87,7 @@ class Story:
         def work(user_input: str, idempotency_key: str) -> str:
             if process.name == "p1":
                 process.note("told to leave")
-                raise how("told to leave")
+                raise how(TOLD)
             return self.work(process)(user_input, idempotency_key)
 
         try:
@@ -107,7 +108,7 @@ def shared_cases(function: str) -> tuple[Case, ...]:
     """The cases that both exercises have."""
     unknown, leaver = Story(id="t9", input="elsewhere"), Story(id="t11", input="queue")
     return (
-        Story(id="t5", input="blog", result="").case("falsy_result", function),
+        Story(id="t5", input="blog", result="", fields=NOT_YET).case("falsy_result", function),
         unknown.case("unknown", function, lambda call, process: call(process.store, "nobody", unknown.work(process))),
         Story("completed", "t6", "done before", fields={"result": "v1 is up"}).case("completed", function),
         Story("completed", "t7", "silent", fields={"result": ""}).case("completed_empty", function),

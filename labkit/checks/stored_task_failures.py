@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from labkit.checks.common import SWALLOWS, bodies, of_its_own, same_task
+from labkit.checks.common import SWALLOWS, TOLD, an_exit, bodies, of_its_own, same_task
 from labkit.checks.exercise import Case, Finding, Seen
 from labkit.checks.rows import stored
 from labkit.errors import InvalidTransition, LabkitError, StaleTask, TaskNotFound
@@ -46,6 +46,8 @@ class Way:
         return f"job {self.meanwhile or self.kind}"
 
     def make(self) -> BaseException:
+        if not issubclass(self.error, Exception):
+            return an_exit(self.error)
         return self.error(self.text) if self.text else self.error()
 
 
@@ -57,7 +59,9 @@ ALONE = (
     Way(TaskNotFound, "the shop has no such job"),
 )
 ERRORS = {"work_raises_in_turn": IN_TURN, **{f"work_raises_{way.kind}": (way,) for way in ALONE}}
-EXITS = {f"work_raises_{kind.__name__}": (Way(kind, "told to leave"),) for kind in (CancelledError, GeneratorExit)}
+EXITS = {
+    f"work_raises_{kind.__name__}": (Way(kind, TOLD),) for kind in (CancelledError, GeneratorExit, BaseExceptionGroup)
+}
 BEATEN = {
     f"work_fails_when_{meanwhile.replace(' ', '_')}": (Way(ValueError, "no space left", meanwhile),)
     for meanwhile in MEANWHILE

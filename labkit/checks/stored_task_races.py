@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.common import SWALLOWS, Killed, interrupted, raised, same_task
+from labkit.checks.common import MADE_ANEW, SWALLOWS, TOLD, Killed, interrupted, raised, same_task
 from labkit.checks.exercise import Finding, Seen
 
 EFFECT = "deploy_container"
@@ -35,6 +35,8 @@ def leaves(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     if not raised(first, wanted):
         return Finding(f"the work raised {wanted}, which is no Exception, and the process {first}", SWALLOWS)
+    if first.error["message"] != TOLD:
+        return Finding(f"{wanted} left the work with {TOLD!r} and came out with {first.error['message']!r}", MADE_ANEW)
     if left not in ("running", facts["start"]):
         return Finding(
             f"the process had to leave in the middle of the work, and the task was left {left}", BOOKS_A_CRASH

@@ -35,9 +35,9 @@ def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
     if stored and stored["state"] == "completed":
         return Finding("the task is completed, and the work was never done", "says done without doing the work")
     alone = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
-    return Finding(
-        f"the work was never done; the call {last}", alone if facts["start"] != "pending" else "does nothing"
-    )
+    if facts["start"] == "pending":
+        alone = "a task is left alone for its time or its priority, though it was asked for" if facts["fields"] else "does nothing"
+    return Finding(f"the work was never done; the call {last}", alone)
 
 
 def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:

@@ -40,6 +40,11 @@ def headline(report: CheckReport) -> str:
     return f"{report.exercise}: {in_words(report.verdict)} - {held} of {len(report.properties)} properties hold"
 
 
+def aside(report: CheckReport) -> list[str]:
+    """What the verdict leaves out, as a line right below it."""
+    return [f"  {report.message}"] if report.properties and report.message else []
+
+
 def of_property(one: Judged, file: str = "") -> str:
     """One line that holds, or several that say what broke, why that happens and how to see it again, with the answer in `file`."""
     line = f"  {MARKS.get(one.verdict, '??')}  {one.name}"
@@ -59,15 +64,16 @@ def printed(report: CheckReport) -> list[str]:
     return lines[:MOST_PRINTED] + ([f"... (and {counted(left, 'more line')})"] if left > 0 else [])
 
 
-def whole(report: CheckReport, file: str = "") -> str:
-    """Everything that a person needs to see next; `file` is the answer's, where it was named. Holds no seconds and nothing of the machine."""
-    parts = [headline(report), *(of_property(one, file) for one in report.properties)]
+def whole(report: CheckReport, file: str = "", *, stuck: str = "") -> str:
+    """Everything that a person needs to see next; `file` is the answer's, where it was named, and `stuck` how one asks for a hint here.
+
+    Holds no seconds and nothing of the machine.
+    """
+    parts = [headline(report), *aside(report), *(of_property(one, file) for one in report.properties)]
     if report.certificate:
         parts.append(f"  {report.certificate}")
-    if report.properties and report.message:
-        parts.append(f"  {report.message}")
     if report.output:
         parts.append("  your answer printed:\n" + "\n".join(f"    {line}" for line in printed(report)))
     if report.verdict in WHAT_NEXT:
-        parts.append(f"  next: {WHAT_NEXT[report.verdict]}; stuck? labkit hint {report.exercise}")
+        parts.append(f"  next: {WHAT_NEXT[report.verdict]}; stuck? {stuck or f'labkit hint {report.exercise}'}")
     return "\n".join(parts)

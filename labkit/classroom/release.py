@@ -137,6 +137,8 @@ def release_all(masters: Path) -> dict[str, bytes]:
         raise UsageError(f"{masters} holds no notebooks")
     named = {path.relative_to(masters).as_posix(): path for path in paths}
     books = {name: release(load(path), name) for name, path in named.items()}
+    if not any(about(cell) for book in books.values() for cell in book["cells"]):
+        raise UsageError(f"nothing to release in {masters}: no cell is marked (metadata.labkit with id, role and schema {SCHEMA})")
     manifest = {name: _manifest(book) for name, book in books.items()}
     files = {name: dump(book) for name, book in books.items()}
     return files | {MANIFEST: json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"}
@@ -173,6 +175,9 @@ def command(masters: Path, out: Path | None = None, *, check: bool = False) -> i
     if target.resolve().is_relative_to(masters.resolve()) or masters.resolve().is_relative_to(target.resolve()):
         raise UsageError("the release must not lie in the folder of the masters, nor the other way round")
     files = release_all(masters)
+    blocked = next((path for path in map(target.joinpath, files) if path.is_dir()), None)
+    if blocked is not None:
+        raise UsageError(f"{blocked} is a folder: move it away")
     changed = [name for name, data in files.items() if _read(target / name) != data]
     lost = sorted(set(_released(target)) - set(files))
     for name in changed + lost:

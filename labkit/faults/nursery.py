@@ -32,10 +32,19 @@ CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 # subtle: by its path and without its folder, so that a child loads what its job needs and no more
 PROGRAM = [sys.executable, "-P", nursery_parent.__file__]
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # elsewhere SIGTERM ends a process just as hard
+SIGXCPU = getattr(signal, "SIGXCPU", 24)  # ends a process that has used up its processor time
+
+
+PATIENT = 3  # times the seconds of a stall for a child that is given no processor
+LONGEST = 1 << 26  # bytes of one report
 
 
 class NurseryDied(LabkitError):
     """The parent of the children was ended from outside."""
+
+
+class Overtime(TimeoutError):
+    """A child that spoke all the time had its time. That says nothing about it: the machine may be busy."""
 
 
 class Child:
@@ -46,19 +55,41 @@ class Child:
         self.exit_status: int | None = None
 
     def reports(self, stall: float, total: float) -> Iterator[dict[str, Any]]:
-        """Yield what the child reports until it ends. Raises `TimeoutError` after `stall` real seconds of silence or `total` in all."""
+        """Yield what the child reports until it ends.
+
+        Raises `TimeoutError` after `stall` real seconds of silence, `Overtime` after `total` in all, `ValueError` for what is no JSON of a report.
+        """
         clock = SystemClock()
         give_up = clock.monotonic() + total
-        rest = b""
+        begun: list[bytes] = []  # parts of a line that is not at its end
         while True:
-            patience = min(stall, give_up - clock.monotonic())
-            part = self._pipe.read(patience) if patience > 0 else None
+            left = give_up - clock.monotonic()
+            part = self._wait(stall, left)
             if part is None:
-                raise TimeoutError("the child is silent")
+                late = clock.monotonic() >= give_up
+                raise Overtime("the child had its time") if late else TimeoutError("the child is silent")
             if not part:
                 return
-            *whole, rest = (rest + part).split(b"\n")
-            yield from (json.loads(line) for line in whole)
+            *whole, rest = part.split(b"\n")
+            for line in whole:
+                yield _read(b"".join([*begun, line]))
+                begun.clear()
+            begun.append(rest)
+            if sum(map(len, begun)) > LONGEST:
+                raise ValueError("a line without an end")
+
+    def _wait(self, stall: float, left: float) -> bytes | None:
+        """The next part, None after `stall` seconds or `left`. A child that wants to go on and is given no processor is not silent: it has thrice the time."""
+        half, before = stall / 2, None
+        for number in range(2 * PATIENT):
+            if number >= 2 and not starved(before, processor_time(self.pid), half):
+                return None
+            before = processor_time(self.pid) if number else None
+            part = self._pipe.read(min(half, left)) if left > 0 else None
+            if part is not None:
+                return part
+            left -= half
+        return None
 
     def kill(self) -> None:
         """SIGKILL to the child and whatever it started."""
@@ -177,6 +208,29 @@ class Nursery:
                 self._parent.wait()
             self._wire = self._parent = self._answers = None
             self._exits.clear()
+
+
+def processor_time(pid: int) -> tuple[str, float] | None:
+    """The state of a process and the seconds of processor time that it has had, where the system tells (Linux)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            told = file.read().rpartition(b")")[2].split()
+        return told[0].decode(), (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def starved(before: tuple[str, float] | None, now: tuple[str, float] | None, seconds: float) -> bool:
+    """Whether a process that is ready to run has had less than half of the processor for so long."""
+    return before is not None and now is not None and now[0] in "RD" and now[1] - before[1] < seconds / 2
+
+
+def _read(line: bytes) -> Any:
+    """One report, whatever JSON it is. Raises `ValueError`, and nothing else, for what is none."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("a line that is nested too deeply") from None
 
 
 def _environment() -> dict[str, str]:

@@ -17,7 +17,9 @@ from typing import Any
 from labkit.faults.trace import UUID
 
 ANSWER = "<answer to "  # how the file name of an answer's code begins: it lies in no file
+EXIT = "_sitebuiltins"  # where exit() and quit() stand
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+MARGIN = 10_000  # characters beyond those shown in which an address is cut out
 DEEPEST = 12  # levels of a value, or causes of an error, that are told
 
 
@@ -39,9 +41,12 @@ class Outcome:
 def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]:
     """An error as plain data: type, all its base classes, message, its own attributes, and its cause in the same form.
 
-    `line` is the line of the answer at which it was raised, where an answer had a part in it.
+    `line` is the line of the answer at which it was raised, where an answer had a part in it; `own` says of an exit that the answer began it.
     """
     cause, line = error.__cause__, line_of_answer(error.__traceback__)
+    # subtle: an exit that came of another exit is what became of that one
+    first = error.__context__ is None or isinstance(error.__context__, Exception)
+    own = line and first and _begins_in_answer(error.__traceback__)
     return {
         "type": type(error).__name__,
         "bases": [base.__name__ for base in type(error).__mro__],
@@ -49,6 +54,7 @@ def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]
         "data": {name: plain(value) for name, value in vars(error).items() if not name.startswith("_")},
         "cause": describe_error(cause, depth - 1) if cause is not None and depth > 0 else None,
         **({"line": line} if line else {}),
+        **({"own": True} if own and not isinstance(error, Exception) else {}),
     }
 
 
@@ -60,6 +66,16 @@ def line_of_answer(traceback: TracebackType | None) -> int:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
     return line
+
+
+def _begins_in_answer(traceback: TracebackType | None) -> bool:
+    files = [""]
+    while traceback is not None:
+        files.append(traceback.tb_frame.f_code.co_filename)
+        traceback = traceback.tb_next
+    if EXIT in files[-1]:  # exit() and quit() are Python's own functions
+        files.pop()
+    return files[-1].startswith(ANSWER)
 
 
 def without(text: str, data: Any) -> Any:
@@ -88,14 +104,16 @@ def plain(value: Any, depth: int = DEEPEST) -> Any:
             return {key: plain(item, depth - 1) for key, item in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
             inside = {f.name: plain(getattr(value, f.name, None), depth - 1) for f in fields(value)}
-            return {"type": type(value).__name__, **inside}
+            above = [base.__name__ for base in type(value).__mro__[1:-1] if is_dataclass(base)]
+            return {"type": type(value).__name__, **({"bases": above} if above else {}), **inside}
     return {"type": type(value).__name__, "repr": _text(repr, value, 200)}
 
 
 def _text(say: Any, value: Any, most: int) -> str:
     """What `str` or `repr` says of a value, whatever its class does there."""
     try:
-        return cut(ADDRESS.sub("", say(value)), most)
+        # subtle: the pattern is looked for in what may be shown, not in all of fifty million characters
+        return cut(ADDRESS.sub("", say(value)[: most + MARGIN]), most)
     except Exception:
         return f"<{type(value).__name__} that cannot be shown>"
 

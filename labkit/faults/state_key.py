@@ -44,7 +44,7 @@ def state_key(
     state = {
         "rows": {
             name: _kept(found, () if exact else DROPPED, numbered.get(name, ()))
-            for name, found in rows.items()
+            for name, found in (rows if exact else {**rows, "saga_log": _news(rows.get("saga_log", ()))}).items()
             if found
         },
         "effects": [asdict(effect) for effect in ledger] if exact else _effects(ledger),
@@ -67,6 +67,20 @@ def _kept(rows: Sequence[Mapping[str, Any]], dropped: Sequence[str], numbered: S
         }
         for row in kept:
             row[column] = rank.get(row[column])
+    return kept
+
+
+def _news(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of sagas that say something new of a step; whoever begins again what a dead process began says the same again."""
+    if any(not row.keys() >= {"saga_id", "seq", "step", "event"} for row in log):
+        return [dict(row) for row in log]  # a table of that name that is not ours
+    last: dict[tuple[Any, Any], Any] = {}
+    kept: list[dict[str, Any]] = []
+    for row in log:
+        of = row["saga_id"], row["step"]
+        if last.get(of) != row["event"]:
+            last[of] = row["event"]
+            kept.append({**row, "seq": len(kept)})
     return kept
 
 

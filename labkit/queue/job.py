@@ -105,7 +105,8 @@ def handler_of(made: Any) -> Handler:
     if _is_handler(made):
         return made  # type: ignore[no-any-return]
     if not (isinstance(made, Mapping) and made and all(_is_handler(handler) for handler in made.values())):
-        raise UsageError(f"a handler is a plain function of a job, or a dict of them by first word, not {made!r:.80}")
+        odd = next((one for one in made.values() if not _is_handler(one)), made) if isinstance(made, Mapping) else made
+        raise UsageError(f"a handler is a plain function of a job, or a dict of them by first word, not {_shown(odd)}")
 
     def dispatch(job: Job) -> str:
         first = (job.user_input.split(None, 1) or [""])[0]
@@ -119,4 +120,25 @@ def handler_of(made: Any) -> Handler:
 
 
 def _is_handler(made: Any) -> bool:
-    return callable(made) and not inspect.iscoroutinefunction(made)
+    """Whether it can be called with a job and then has done it; what does not tell how it is called is believed."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if not callable(made) or any(kind(made) or kind(getattr(made, "__call__", None)) for kind in kinds):  # noqa: B004
+        return False
+    try:
+        signature = inspect.signature(made)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
+
+
+def _shown(made: Any) -> str:
+    """What was given instead of a handler: of a function how it is written."""
+    try:
+        kind = "async def " if inspect.iscoroutinefunction(made) else ""
+        return f"{kind}{made.__qualname__}{inspect.signature(made)}"
+    except (AttributeError, TypeError, ValueError):
+        return f"{made!r:.80}"

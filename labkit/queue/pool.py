@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
+from labkit.errors import UsageError
 from labkit.ids import IdSource, random_ids
 from labkit.queue.notify import listen
 from labkit.queue.queue import TaskQueue
@@ -46,13 +48,26 @@ class WorkerPool:
             Worker(queue, handler, f"{name}-{number}", **{"pause": wakeup, "keep_connection": workers <= FEW, **options})
             for number, wakeup in enumerate(self._wakeups, 1)
         ]
+        self.broken: UsageError | None = None  # why a worker could not begin; the others go on until somebody stops them
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Start the threads."""
-        self._spawn("labkit listener", self._listen)
-        self._threads = [self._spawn(f"labkit worker {worker.name}", worker.run) for worker in self.workers]
+        """Start the threads, or none: where one cannot be started, the others are stopped and `UsageError` says so."""
+        try:
+            self._spawn("labkit listener", self._listen)
+            for worker in self.workers:
+                self._threads.append(self._spawn(f"labkit worker {worker.name}", partial(self._run, worker)))
+        except UsageError:
+            self.stop()
+            self.join()
+            raise
+
+    def _run(self, worker: Worker) -> None:
+        try:
+            worker.run()
+        except UsageError as error:  # its heartbeat has no thread; what a handler raises does not come here
+            self.broken = error
 
     def stop(self) -> None:
         """Ask all to stop; returns at once. May be called from a signal handler, and twice."""

@@ -10,25 +10,29 @@ Not handled here: starting again when it dies. That is the work of a supervisor 
 from __future__ import annotations
 
 import importlib
+import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from labkit.database import open_engine
+from labkit.database import in_one_line, is_busy, open_engine
 from labkit.errors import UsageError
 from labkit.queue.job import Handler, handler_of
 from labkit.queue.pool import WorkerPool
 from labkit.queue.queue import TaskQueue
-from labkit.tables import create_tables
+from labkit.tables import create_tables, lacking
 
 CONNECT_SECONDS = 10  # until a server that does not answer counts as unreachable
 CONNECTIONS = 3  # of each worker: its own, its heartbeat's, and one to look why it lost a lease
+SHORTEST_LEASE = 0.1  # seconds
 
 
 def load(app: str) -> Handler:
@@ -42,11 +46,15 @@ def load(app: str) -> Handler:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except AttributeError as error:
+        return handler_of(found)
+    except KeyboardInterrupt:
+        raise
+    except (AttributeError, UsageError) as error:
         raise UsageError(f"--app {app}: {error}") from error
     except Exception as error:  # whatever the module does while it is imported
         raise UsageError(f"--app {app}: {type(error).__name__}: {error}") from error
-    return handler_of(found)
+    except BaseException as error:
+        raise UsageError(f"--app {app}: the module ends the process while it is imported ({type(error).__name__}: {error})") from error
 
 
 def work(
@@ -63,36 +71,98 @@ def work(
     Runs in the main thread. `UsageError` for what cannot be used.
     """
     handler = load(app)
+    log_to_stderr()  # subtle: after the app was imported, which may want it otherwise
     queue = _open(database_url, workers, lease_seconds)
     pool = WorkerPool(queue, handler, workers=workers, keep_connection=True)
     with _signals() as told:
         pool.start()
-        say(f"working: {workers} workers, lease {lease_seconds:g} s")
-        _wait(told)
+        say(f"working: {_counted(workers, 'worker')}, lease {lease_seconds:g} s")
+        _wait(told, pool)
         pool.stop()
         say("stopping: no further task is taken")
         if not pool.join(grace_seconds):
-            say(f"gave {pool.let_go()} tasks back")
-    done, lost = sum(w.done for w in pool.workers), sum(w.lost for w in pool.workers)
-    left = sum(w.busy for w in pool.workers)
-    say(f"stopped: {done} done, {lost} lost to others" + (f", {left} left to their leases" if left else ""))
-    return 1 if left else 0
+            say(f"gave {_counted(pool.let_go(), 'task')} back")
+    say(f"stopped: {_account(pool)}")
+    if pool.broken is not None:
+        raise pool.broken
+    return 1 if any(worker.busy for worker in pool.workers) else 0
+
+
+def _account(pool: WorkerPool) -> str:
+    done, failed, lost, left = (sum(getattr(w, what) for w in pool.workers) for what in ("done", "failed", "lost", "busy"))
+    said = [f"{done} done", f"{_counted(failed, 'attempt')} failed", f"{lost} lost to others"]
+    return ", ".join(said + ([f"{left} left to their leases"] if left else []))
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def log_to_stderr() -> None:
+    """Show what workers have to tell, a line each, unless the app has set up its logging."""
+    logging.getLogger("labkit.worker").setLevel(logging.INFO)
+    logging.basicConfig(format="%(message)s")
 
 
 def _open(database_url: str, workers: int, lease_seconds: float) -> TaskQueue:
-    if workers < 1 or not 0 < lease_seconds < float("inf"):
-        raise UsageError("a process needs at least one worker and a lease longer than nothing")
+    if workers < 1 or not SHORTEST_LEASE <= lease_seconds < float("inf"):
+        raise UsageError(f"a process needs at least one worker and a lease of at least {SHORTEST_LEASE} s")
     try:
         url = make_url(database_url)
         options = _driver_options(url)
         # subtle: a beat that waits for a connection could come after the lease
         engine = open_engine(url, pool_size=CONNECTIONS * workers + 2, connect_args=options)
+        _refuse_foreign(url, engine)
         create_tables(engine)
     except ArgumentError:
         raise UsageError("--database-url is no database URL, such as sqlite:///tasks.db") from None
-    except (DBAPIError, ValueError, ImportError) as error:
-        raise UsageError(f"--database-url: {str(error).splitlines()[0]}") from error
+    except DBAPIError as error:
+        raise UsageError(f"--database-url: {_shown(url)}: {in_one_line(error)}; {_what_to_do(url, error)}") from error
+    except (ValueError, ImportError) as error:
+        raise UsageError(f"--database-url: {in_one_line(error)}") from error
     return TaskQueue(engine, lease_seconds=lease_seconds)
+
+
+def _refuse_foreign(url: URL, engine: Engine) -> None:
+    """Raise `UsageError` for a database that is somebody else's. subtle: by a plain connection, since ours sets a new file up."""
+    looking = create_engine(url) if url.get_backend_name() == "sqlite" else engine
+    try:
+        found = lacking(looking)
+    finally:
+        looking.dispose()
+    for table, columns in found.items():
+        few = ", ".join(columns[:3]) + (" ..." if columns[3:] else "")
+        raise UsageError(
+            f"--database-url: {_shown(url)} has another table called {table}, without {few}: "
+            "name a database of the queue's own (nothing was changed in this one)"
+        )
+
+
+def _shown(url: URL) -> str:
+    """What a URL names: the file, or the server without the password."""
+    return str(_file(url)) if url.get_backend_name() == "sqlite" else url.render_as_string()
+
+
+def _file(url: URL) -> Path:
+    return Path(os.path.abspath((url.database or "").removeprefix("file:")))
+
+
+def _what_to_do(url: URL, error: DBAPIError) -> str:
+    """How a database can be had where this one could not be opened or written to."""
+    if is_busy(error):
+        return "another process holds it: try again"
+    if url.get_backend_name() != "sqlite":
+        return "look whether the server runs, and whether this user may create tables there"
+    file = _file(url)
+    if not file.parent.is_dir():
+        return f"make the folder {file.parent} first"
+    if file.is_dir():
+        return "that is a folder: name a file in it"
+    if file.exists() and not os.access(file, os.R_OK | os.W_OK):
+        return "you may not write to this file: change that, or name another one"
+    if not os.access(file.parent, os.W_OK):
+        return f"you may not write into the folder {file.parent}: change that, or name another one"
+    return "name another file, or a new one, which is made"
 
 
 def _driver_options(url: URL) -> dict[str, Any]:
@@ -106,8 +176,8 @@ def _driver_options(url: URL) -> dict[str, Any]:
     return {}
 
 
-def _wait(told: SimpleQueue[int]) -> None:
-    while True:
+def _wait(told: SimpleQueue[int], pool: WorkerPool) -> None:
+    while pool.broken is None:
         with suppress(Empty):
             told.get(timeout=1.0)  # subtle: with a time, since Windows looks for signals only in between
             return

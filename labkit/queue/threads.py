@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from labkit.errors import UsageError
+
 Stop = Callable[[], object]
 Every = Callable[[float, Callable[[], object]], Stop]  # (seconds, act) -> what ends it
 Pause = Callable[[float], object]  # waits up to so many seconds
@@ -31,9 +33,12 @@ def in_thread(seconds: float, act: Callable[[], object]) -> Stop:
 
 
 def thread(name: str, run: Callable[[], None]) -> threading.Thread:
-    """A started thread that does not keep the process alive."""
+    """A started thread that does not keep the process alive. `UsageError` where the machine gives no more."""
     started = threading.Thread(target=run, name=name, daemon=True)
-    started.start()
+    try:
+        started.start()
+    except RuntimeError as error:
+        raise UsageError(f"{name} cannot have a thread ({error}): take fewer workers") from error
     return started
 
 

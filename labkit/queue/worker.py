@@ -16,10 +16,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from labkit.commit import keeping
+from labkit.database import in_one_line
 from labkit.errors import DeadlineExceeded, StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
 from labkit.queue.job import Ask, GiveBack, Job, handler_of
 from labkit.queue.lease import Lease
@@ -101,7 +102,7 @@ class Worker:
             if job is not None:
                 job.lose(error)
         except _OUTAGE as error:
-            _log.warning("worker %s could not renew its lease: %s", self.name, error, extra={"worker": self.name})
+            self._warn("could not renew its lease", error)
 
     def let_go(self) -> Lease | None:
         """Release the task under way, from another thread: for a process that can wait no longer for its handler."""
@@ -133,8 +134,12 @@ class Worker:
         try:
             return self.queue.claim(self.name)
         except _OUTAGE as error:
-            _log.warning("worker %s could not claim: %s", self.name, error, extra={"worker": self.name})
+            self._warn("could not claim", error)
             return None
+
+    def _warn(self, what: str, error: Exception) -> None:
+        where = self.queue.engine.url.render_as_string()
+        _log.warning("worker %s %s: %s (%s)", self.name, what, in_one_line(error), where, extra={"worker": self.name})
 
     def _work(self, task: Task) -> Task | None:
         """Do one task; returns the next one if it was claimed along with the completion."""
@@ -178,6 +183,9 @@ class Worker:
 
     def _fail(self, job: Job, error: Exception) -> None:
         told = error_text(error)
+        fields = {"task": job.task.id, "worker": self.name, "attempt": job.task.attempt}
+        said = in_one_line(error) if isinstance(error, SQLAlchemyError) else (told.splitlines() or [""])[0]
+        _log.info("task %s: attempt %d failed: %s: %s", job.task.id, job.task.attempt, type(error).__name__, said, extra=fields)
         ended = self._settle(job, lambda: self.queue.fail(job.lease, told, retry_in=self._retry_in(job, error)))
         self.failed += ended is not None
 
@@ -199,7 +207,7 @@ class Worker:
             self.lost += 1
             _log.warning("%s", error, extra={"task": job.task.id, "worker": self.name, "attempt": job.task.attempt})
         except _OUTAGE as error:
-            _log.error("task %s stays leased, its end could not be stored: %s", job.task.id, error)
+            _log.error("task %s stays leased, its end could not be stored: %s", job.task.id, in_one_line(error))
         return None
 
     def __repr__(self) -> str:

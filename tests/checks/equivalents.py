@@ -10,6 +10,8 @@ GUARD = "nothing happens between the two lines that the guard would have stopped
 WAITS = "who waits for a row instead of skipping it goes on with the next one: slower, and right"
 STILL = "two lines that do not look at each other, in another order"
 ANY_WAIT = "any positive number of seconds will do, and QueueFull has one of its own"
+SHARED = "what no patch speaks of may be the old state's own, as long as nobody changes it"
+TRUE = "whatever is true will do"
 DATED = "only a claim must date the row"
 
 EQUIVALENT = {
@@ -44,9 +46,32 @@ EQUIVALENT = {
         "10: swaps self.store = store with the next": FIELDS,
         "24: self.write without error": "an old error may stay",
     },
+    "checkpoint plain_class": {
+        "11: swaps self.store = store with the next": FIELDS,
+        "11: swaps self.clock = clock with the next": FIELDS,
+        "11: swaps self.strategy = strategy with the next": FIELDS,
+        "11: swaps self.max_age = max_age with the next": FIELDS,
+        "24: swaps if state == TaskState.COMPLETED: with the next": APART,
+        "40: swaps surplus = len(found) - max(self.max_count, 1) with the next": STILL,
+        "42: max: argument 2 is self.max_count": "the newest is not among those that are asked, so one or none to keep is the same",
+        "45: swaps self.store.delete(task_id, checkpoint.seq) with the next": "a delete that raises ends the call, and its count with it",
+    },
     "claim core_one_statement": {
         "9: select(tasks.c.id).where(tasks.c.state == 'pending', task... without skip_locked": WAITS,
         "13: True -> False": WAITS,
+    },
+    "patch joins_by_key": {
+        "6: swaps known.add(key(item)) with the next": STILL,
+        "12: swaps after.known_facts = joined(state.known_facts, patch.facts... with the next": STILL,
+        "12: swaps if patch.plan is not None: with the next": STILL,
+        "12: swaps after.open_questions = [question for question in asked if... with the next": STILL,
+        "12: swaps after.artifacts = joined(state.artifacts, patch.artifacts... with the next": STILL,
+        "13: state.model_copy without deep": SHARED,
+        "13: True -> False": SHARED,
+    },
+    "context adds_up_the_parts": {
+        "13: swaps if left < 0: with the next": GUARD,
+        "26: swaps kept.append(item) with the next": STILL,
     },
     "lease core_fence": {
         "10: swaps waiting = and_(tasks.c.state == 'pending', tasks.c.availa... with the next": STILL,
@@ -64,5 +89,16 @@ EQUIVALENT = {
         "11: swaps times = {'created_at': now, 'available_at': now, 'updated... with the next": STILL,
         "20: QueueFull without retry_after": ANY_WAIT,
         "20: 1.0 -> 2.0": ANY_WAIT,
+    },
+    "saga plain_function": {
+        "5: swaps ended = story != [] and story[-1][0] in ('completed', 'co... with the next": STILL,
+        "5: swaps failed = next((name for event, name in story if event in ... with the next": STILL,
+        "5: swaps cause = None with the next": STILL,
+        "5: swaps if failed is None: with the next": STILL,
+        "11: swaps log.append(event, name) with the next": "who dies between the two forgets the one that is in memory",
+        "22: swaps note('unknown' if unknown else 'failed', step.name) with the next": STILL,
+        "23: getattr: argument 3 is error": TRUE,
+        "23: getattr: argument 3 is 'definite'": TRUE,
+        "53: drops return False": "no value is as false as False",
     },
 }

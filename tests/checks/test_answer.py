@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -184,6 +185,38 @@ def test_class_as_an_answer():
         load(begun.replace("age", "years").replace("Manyearsr", "Manager"), CLASS)
 
 
+METHODS = replace(CLASS, methods={"Manager.save": ("task",)})
+MADE = "class Manager:\n    def __init__(self, store, *, age):\n        self.age = age\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [
+        ("    def save(self):\n        return 1\n", "another signature"),
+        ("    async def save(self, task):\n        return 1\n", "async def"),
+        ("    def store(self, task):\n        return 1\n", "does not define Manager.save"),
+    ],
+)
+def test_methods_are_looked_at(method, why):
+    """A class that lacks a method, or has it with other parameters, cannot be used."""
+    with pytest.raises(UsageError, match=why):
+        load(MADE + method, METHODS)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "    def save(self, task, *others, level=1):\n        return 1\n",
+        "    @staticmethod\n    def save(task):\n        return 1\n",
+        "        self.save = lambda task: 1\n",
+        "    def __getattr__(self, name):\n        return {'save': len}[name]\n",
+    ],
+)
+def test_methods_of_any_style(method):
+    """A method may come into being in any way."""
+    assert load(MADE + method, METHODS).fresh()["Manager"]("store", age=1).save
+
+
 def test_warnings_are_not_ours():
     """A learner's odd escape is nobody's warning."""
     source = "def effect_key(a, b):\n    return '\\d'\n"
@@ -191,3 +224,11 @@ def test_warnings_are_not_ours():
         warnings.simplefilter("error")
         look(source, WARMUP)
         assert "\\d" == keys(source)
+
+
+def test_stubs_are_counted():
+    """One is still the stub, several are."""
+    asked = Exercise("c", "t", 11, "C", 1, 1, 1, {"f": (), "g": ()}, (), (), ())
+    for source, said in (("def f(): ...\ndef g(): return 1\n", "f is still the stub"), ("def f(): ...\ndef g(): ...\n", "f, g are still stubs")):
+        with pytest.raises(NotAttempted, match=f"^{said}$"):
+            look(source, asked)

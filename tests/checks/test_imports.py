@@ -22,13 +22,13 @@ def test_each_allowed_name_is_there_or_comes_later():
     assert LATER < NAMES
 
 
-@pytest.mark.parametrize("line", ["from labkit import SagaStep", "import labkit\nlabkit.SagaStep"])
+@pytest.mark.parametrize("line", ["from labkit import TraceEvent", "import labkit\nlabkit.TraceEvent"])
 def test_name_that_comes_later(line):
     """Whoever imports one is told so, and is not blamed."""
     source = f"{line}\n{GOOD}"
     report = run_check("warmup", source)
     assert (UNUSABLE, []) == (report.verdict, report.properties)
-    assert "the answer imports SagaStep, which is not part of this labkit yet" == report.message
+    assert "the answer imports TraceEvent, which is not part of this labkit yet" == report.message
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,15 @@ def test_broken_beats_everything():
     assert BROKEN == overall([Judged("p", HOLDS), Judged("q", BROKEN), Judged("r", NOT_EXERCISED)])
 
 
+def test_what_follows_from_another_is_not_told():
+    """What is found says nothing where a property that explains it is broken too; alone it is told."""
+    told = [("p", BROKEN, "bad"), ("q", NOT_EXERCISED, "")], [("p", HOLDS, ""), ("q", BROKEN, "bad")]
+    for value, expected in zip((1, 2), told, strict=True):
+        jury = Jury(exercise(Property("p", "", finds(1)), Property("q", "", finds(1, 2), unless=("p",))))
+        jury.hear(Seen("a", "end", end(value)))
+        assert expected == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
+
+
 def test_simplest_run_is_kept():
     """Of all runs that break a property the one with the fewest faults is kept, then the fewest turns, then the shortest."""
     tokens = [

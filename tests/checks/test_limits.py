@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from labkit.checks.limits import CPU, FILE, MEMORY, set_limits
+from labkit.checks.limits import CPU, FILE, GRACE, MEMORY, set_limits
 
 INFINITY = -1
 
@@ -25,10 +25,10 @@ ALL = {"RLIMIT_AS": MEMORY, "RLIMIT_CPU": CPU, "RLIMIT_FSIZE": FILE, "RLIMIT_COR
 
 
 def test_every_limit_is_set():
-    """Each limit is lowered, the hard one stays."""
+    """Each limit is lowered; the hard one stays, but for processor time: there whoever ignores the signal is ended a little later."""
     resource, done = platform()
     set_limits(resource)
-    assert {kind: (most, INFINITY) for kind, most in ALL.items()} == done
+    assert {kind: (most, INFINITY) for kind, most in ALL.items()} | {"RLIMIT_CPU": (CPU, CPU + GRACE)} == done
 
 
 def test_refused_limit_is_left_out():

@@ -22,9 +22,14 @@ PARENTS = (
     "idempotency execute_step",
     "deadline budget_object",
     "resume plain_function",
+    "patch joins_by_key",
+    "context adds_up_the_parts",
+    "checkpoint plain_class",
     "claim core_one_statement",
     "lease core_fence",
     "backpressure write_lock_first",
+    "saga plain_function",
+    "deploy_saga lambdas",
 )
 BOTH = ("claim", "lease", "backpressure")  # what SQLite forgives, PostgreSQL does not
 QUICKLY = Patience(stall=3.0, for_more=False)  # the first property that breaks is enough

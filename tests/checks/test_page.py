@@ -79,3 +79,10 @@ def test_equal_reports_give_equal_pages():
     assert "<code>&lt;b&gt;</code>" in page(report(BROKEN, Judged("one", BROKEN, "it says `<b>`")))
     assert page(report(BROKEN, BAD, HELD)) == page(report(BROKEN, BAD, HELD))
     assert "&lt;i&gt;" in note("<i>")
+
+
+def test_what_is_missing_stands_below_the_verdict():
+    """What could not be exercised comes before the properties, why a pass is not remembered behind them."""
+    said = words(page(report(HOLDS, HELD, message="not exercised on postgres: <why>", unrecorded="not recorded: <why>")))
+    places = [said.index(part) for part in ("holds", "not exercised on postgres: <why>", "every call ends", "not recorded: <why>")]
+    assert sorted(places) == places

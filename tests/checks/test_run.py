@@ -48,6 +48,21 @@ def test_endless_answer_never_ends(body):
     assert "keys" in report.first_broken.message
 
 
+def test_time_that_is_used_up_is_no_verdict():
+    """A check that was never silent and has not come to its end shows nothing: neither that the answer is right nor that it is wrong."""
+    report = check(GOOD, patience=Patience(total=0.0))
+    assert (NOT_EXERCISED, {NOT_EXERCISED}) == (report.verdict, {one.verdict for one in report.properties})
+    assert {"too slow"} == {one.diagnosis for one in report.properties}
+    assert "the machine is busy" in report.properties[0].message
+
+
+def test_processor_time_that_is_used_up_is_the_answers_doing():
+    """An answer that never is silent and spins all the time is broken, and named too slow."""
+    spins = "import signal\n    signal.raise_signal(signal.SIGXCPU)"
+    report = check(DEF + spins)
+    assert (BROKEN, "too slow") == (report.verdict, report.first_broken.diagnosis)
+
+
 def test_endless_calls_out_never_end():
     """An answer that swallows its own death and goes on calling out is stopped by the simulator, and told so."""
     source = "def execute_task_if_not_done(store, task_id, work):\n    while True:\n        store.get(task_id)\n"
@@ -272,6 +287,8 @@ def test_missing_postgres_is_said(monkeypatch):
     monkeypatch.setattr(run.Jury, "broken", property(lambda jury: False))
     report = check("def resume_task(store, task_id, work):\n    return None\n", "resume")
     assert "not exercised on postgres: no server here" == report.message
+    report = check("def resume_task(store, task_id, work):\n    return None\n", "resume", databases=("postgres",))
+    assert (UNUSABLE, "not exercised on postgres: no server here", []) == (report.verdict, report.message, report.properties)
 
 
 @pytest.mark.parametrize(("path", "verdict"), [("right/raw_sql_cte", HOLDS), ("wrong/do_nothing", BROKEN)])

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from labkit.checks import registry, wire
-from labkit.checks.judge import BROKEN
+from labkit.checks.judge import BROKEN, Jury
+from labkit.checks.page import page
 from labkit.checks.replay import run_replay
-from labkit.checks.run import Patience, run_check
+from labkit.checks.run import Patience, _conclude, _hear, _Listening, run_check
+from labkit.checks.words import whole
 from labkit.errors import UsageError
 from labkit.faults.outcome import Outcome
 from labkit.faults.scenario import End
@@ -64,6 +66,44 @@ def test_word_of_a_host_is_taken():
         take(said)
 
 
+def shapes(word):
+    """The word, and the same with each of its parts replaced by something of another shape, at every depth."""
+    yield word
+    inside = word.items() if isinstance(word, dict) else enumerate(word) if isinstance(word, list) else ()
+    for key, part in list(inside):
+        for other in (*shapes(part), *OTHERS):
+            made = dict(word) if isinstance(word, dict) else list(word)
+            made[key] = other
+            yield made
+
+
+OTHERS = [None, "", "\ud800\x1b", -1, 10**30, 1e400, True, [], {}, [[]], {"type": [], "bases": [], "message": 5, "cause": {}}]
+ERROR = {"type": "TypeError", "bases": ["TypeError"], "message": "no", "data": {}, "cause": None, "line": 1}
+CALL = {"process": "p1", "boundary": "cloud", "label": "x", "time": 0.0, "fault": ""}
+WORDS = [
+    run(outcomes=[{**RAISED, "error": ERROR}], calls=[CALL], notes=[CALL]),
+    run(outcomes=[{"process": "p1", "how": "returned", "value": [ERROR, []], "error": {}}]),
+    {"case": "keys", "database": "", "output": ""},
+    {"covered": "keys", "runs": 1, "orders": 1, "actors": 2, "alike": True, "closed": True, "capped": ""},
+    {"finished": "", "output": ""},
+    *({name: "why"} for name in ("loaded", "forbidden", "unusable", "broke", "failed")),
+    {"trace": TRACE, "ends": [["end", END]]},
+]
+
+
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: next(iter(word)))
+def test_words_of_every_wrong_shape_give_a_report(word):
+    """Whatever is said in whatever shape, there is a report that can be printed, and never another error."""
+    patience = Patience()
+    for said in shapes(word):
+        heard = _Listening(WARMUP, Jury(WARMUP, lambda line: f"line {line}"), loaded=True)
+        _hear(heard, patience, iter([said, {"covered": "keys", "runs": 1}]))
+        report = _conclude(heard, [], "").printable()
+        assert whole(report).encode()
+        assert page(report).encode()
+        assert "\x1b" not in json.dumps(report.to_data(), ensure_ascii=False)
+
+
 SPEAKS = """
 import os
 def effect_key(task_id, step):
@@ -76,10 +116,20 @@ def effect_key(task_id, step):
 """
 
 
-@pytest.mark.parametrize("kind", ["nothing", "a count that is a text", "a case that is no text", "no outcome"])
-def test_odd_line_on_the_pipe_is_the_answers_doing(kind):
-    """An answer that writes on the host's pipe is told so, in a check and in a replay."""
-    source = SPEAKS.format(line=json.dumps(ODD[kind]).encode())
+LINES = {
+    "nothing": b"null",
+    "a case that is no text": json.dumps(ODD["a case that is no text"]).encode(),
+    "no outcome": json.dumps(ODD["no outcome"]).encode(),
+    "no JSON": b"[1, 2",
+    "no text": b"\xff",
+    "brackets": b"[" * 60_000,
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_odd_line_on_the_pipe_is_the_answers_doing(line):
+    """An answer that writes on the host's pipe is told so."""
+    source = SPEAKS.format(line=line)
     report = run_check("warmup", source, patience=Patience(stall=2.0, total=20.0))
     assert BROKEN == report.verdict
     assert "it spoke for the host" in report.first_broken.message

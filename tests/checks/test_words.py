@@ -1,7 +1,7 @@
 """A report in words: a verdict as one says it, nothing said twice, nothing left out unsaid."""
 
 from labkit.checks import words
-from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged
 
 
 def test_verdicts_are_words():
@@ -23,3 +23,16 @@ def test_likely_cause_says_something_new():
     """A diagnosis that the message has said already is no likely cause."""
     assert "likely cause" not in words.of_property(Judged("ends", BROKEN, "it never ends", "", "never ends"))
     assert "likely cause: no fence" in words.of_property(Judged("fences", BROKEN, "it wrote", "", "no fence"))
+
+
+def test_what_the_verdict_leaves_out_stands_below_it():
+    """What could not be exercised is the second line, in a report of any length."""
+    report = CheckReport("x", HOLDS, [Judged("a", HOLDS, claim="b")], "1 schedule", message="not exercised on postgres: no server")
+    assert ["  not exercised on postgres: no server"] == words.whole(report).splitlines()[1:2]
+
+
+def test_the_way_to_a_hint_is_that_of_the_place():
+    """On the command line it is a command; a notebook names its own."""
+    report = CheckReport("retry", NOT_ATTEMPTED)
+    assert words.whole(report).endswith("stuck? labkit hint retry")
+    assert words.whole(report, stuck='hint("retry")').endswith('stuck? hint("retry")')

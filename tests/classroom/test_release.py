@@ -214,3 +214,22 @@ def test_exercises_are_the_release_of_the_solutions():
     stored = {name: data for name, data in stored.items() if ".ipynb_checkpoints" not in name}
     assert sorted(stored) == sorted(made)
     assert [name for name in made if made[name] != stored[name]] == []
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_nothing_is_marked(tmp_path, check):
+    """Masters without a cell of ours release nothing: one line, and nothing is written."""
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "a.ipynb").write_text(json.dumps(master({"cell_type": "code", "source": "x = 1", "metadata": {}, "outputs": []})))
+    with pytest.raises(UsageError, match=r"nothing to release in .*: no cell is marked"):
+        command(tmp_path / "solutions", check=check)
+    assert [path.name for path in tmp_path.iterdir()] == ["solutions"]
+
+
+def test_a_folder_in_the_place_of_a_notebook(masters):
+    """It is told before anything is written."""
+    blocked = masters.parent / "exercises" / "11-state" / "wait.ipynb"
+    blocked.mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"wait\.ipynb is a folder: move it away"):
+        command(masters)
+    assert list((masters.parent / "exercises").rglob("*.ipynb")) == [blocked]

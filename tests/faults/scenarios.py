@@ -11,12 +11,12 @@ from labkit.faults import End, Process, Scenario, at_most_once, every_process_en
 from labkit.task import FINAL, Task
 
 STEPS = ("create_dns_record", "create_namespace", "deploy_container", "configure_route")
-READ, WRITE = text("SELECT step FROM saga_log"), text("INSERT INTO saga_log (step) VALUES (:step)")
+READ, WRITE = text("SELECT step FROM steps_done"), text("INSERT INTO steps_done (step) VALUES (:step)")
 
 
 def saga_tables(process: Process) -> None:
     with process.engine.begin() as connection:
-        connection.execute(text("CREATE TABLE saga_log (step TEXT PRIMARY KEY)"))
+        connection.execute(text("CREATE TABLE steps_done (step TEXT PRIMARY KEY)"))
 
 
 def run_steps(process: Process, *, keys: bool = True) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from labkit.clock import SystemClock
 from labkit.faults import nursery as nurseries
-from labkit.faults.nursery import CAN_FORK, SIGKILL, Child, Nursery, NurseryDied
+from labkit.faults.nursery import CAN_FORK, SIGKILL, Child, Nursery, NurseryDied, _read, starved
 
 JOBS = "tests.faults.nursery_jobs"
 needs_fork = pytest.mark.skipif(not CAN_FORK, reason="this system has no fork")
@@ -243,3 +243,25 @@ def test_a_child_finds_the_modules_that_we_find(
     (tmp_path / "only_here.py").write_text("def job(report):\n    report({'found': True})\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     assert [{"found": True}] == told(nursery.start("only_here:job"))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "starves"),
+    [
+        (("R", 1.0), ("R", 1.2), True),
+        (("R", 1.0), ("R", 3.0), False),
+        (("R", 1.0), ("S", 1.0), False),
+        (None, ("R", 1.0), False),
+        (("R", 1.0), None, False),
+    ],
+)
+def test_who_is_given_no_processor_is_not_silent(before: tuple[str, float] | None, now: tuple[str, float] | None, starves: bool) -> None:
+    """A process starves when it is ready to run and has had less than half of the processor; one that sleeps does not."""
+    assert starves == starved(before, now, 2.0)
+
+
+def test_a_line_that_is_no_json_is_a_value_error() -> None:
+    """Whatever stands in a report, reading it raises `ValueError` and no other error."""
+    for line in (b"[" * 60_000, b"{", b"\xff", b"9" * 5_000):
+        with pytest.raises(ValueError):
+            _read(line)

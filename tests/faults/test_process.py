@@ -38,6 +38,17 @@ def outcome(world: World, body: Callable[[Process], Any], place: str = "none") -
     return runner.once(runner.start, 1, [body], Schedule.parse(place).injections).outcomes[0]
 
 
+@dataclass(frozen=True)
+class Job(Task):
+    """A task of a learner's own."""
+
+
+def test_derived_dataclass_names_what_it_is_derived_from() -> None:
+    """A value of a derived dataclass says what it is derived from; one of a plain dataclass says its own name only."""
+    assert ("Job", ["Task"]) == (plain(Job("t1", "x"))["type"], plain(Job("t1", "x"))["bases"])
+    assert "bases" not in plain(Task("t1", "x"))
+
+
 def test_returned_and_raised(world: World) -> None:
     """Values and errors come out as plain data."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from labkit.clock import SystemClock
@@ -41,5 +42,25 @@ async def later(job: Job) -> str:
     return job.user_input
 
 
+def bad(job: Job) -> str:
+    """Fails, and says so in two lines."""
+    raise ValueError(f"no way\nfor {job.key}")
+
+
+def no_job() -> str:
+    """No handler: it takes nothing."""
+    return "done"
+
+
+def two_jobs(job: Job, other: Job) -> str:
+    """No handler: nobody would give it a second one."""
+    return job.user_input + other.user_input
+
+
+def several(job: Job) -> Iterator[str]:
+    """No handler: to call it does nothing yet."""
+    yield job.user_input
+
+
 ENDS = ("completed", "error")
-handlers = {"polite": stuck, "deaf": stuck, "slow": slow, "*": mail}
+handlers = {"bad": bad, "polite": stuck, "deaf": stuck, "slow": slow, "*": mail}

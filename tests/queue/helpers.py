@@ -1,8 +1,11 @@
-"""What the tests of the queue share: looking at a task's end, and heartbeats that hang on a virtual clock."""
+"""What the tests of the queue share: looking at a task's end, heartbeats that hang on a virtual clock, and a machine that gives no more threads."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+
+import pytest
 
 from labkit.clock import SystemClock, VirtualClock
 from labkit.queue import Lease, TaskQueue
@@ -54,3 +57,17 @@ class Ticks:
             while not self.frozen and self.clock.elapsed - last[0] >= seconds:
                 last[0] += seconds
                 act()
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """From the second one on, no thread of this name can be started; where there is one only, not even that."""
+    start, began = threading.Thread.start, list[str]()
+
+    def begin(thread: threading.Thread) -> None:
+        if thread.name.startswith(f"labkit {what}"):
+            began.append(thread.name)
+            if len(began) > 1 or what == "listener":
+                raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", begin)

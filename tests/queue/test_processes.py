@@ -5,22 +5,25 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine, inspect, text
 
 from labkit import cli
 from labkit.cloud import Effect, FileLedger
+from labkit.database import open_engine
 from labkit.errors import UsageError
-from labkit.queue import TaskQueue, WorkerPool
+from labkit.postgres import fresh_database
+from labkit.queue import TaskQueue, Worker, WorkerPool
 from labkit.queue.process import load
+from labkit.tables import create_tables
 from labkit.task import TaskState
 from tests.checkout import ROOT
 from tests.queue import app
-from tests.queue.helpers import SECONDS, taken, until
+from tests.queue.helpers import SECONDS, refuse_threads, taken, until
 from tests.queue.soaking import ENVIRONMENT, OWNERS, difference, soak, url_of
 
 pytestmark = pytest.mark.slow
@@ -55,7 +58,7 @@ def labkit_worker(engine: Engine, tmp_path: Path, *options: str) -> Iterator[sub
     words = ["worker", "--database-url", url_of(engine), "--app", "tests.queue.app:handlers", *options]
     environment = {**ENVIRONMENT, "LEDGER": str(tmp_path / "ledger.jsonl")}
     command = [sys.executable, "-m", "labkit", *words]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield process
     finally:
@@ -134,6 +137,10 @@ def test_pool(engine: Engine) -> None:
         (["--app", "tests.queue.app:later"], "a handler is"),
         (["--app", "tests.queue.broken_app:handlers"], "RuntimeError: no configuration"),
         (["--app", "tests.queue..app:handlers"], "--app"),
+        (["--app", "tests.queue.leaving_app:handlers"], "ends the process while it is imported (SystemExit: 3)"),
+        (["--app", "tests.queue.app:no_job"], "a handler is a plain function of a job, or a dict of them by first word, not no_job()"),
+        (["--app", "tests.queue.app:two_jobs"], "not two_jobs("),
+        (["--app", "tests.queue.app:several"], "not several("),
         (["--app", "tests.queue.app:handlers", "--lease", "nan"], "seconds"),
         (["--app", "tests.queue.app:handlers", "--lease", "0"], "lease"),
         (["--app", "tests.queue.app:handlers", "--workers", "0"], "at least one worker"),
@@ -149,6 +156,7 @@ def test_unusable(words: list[str], said: str, capsys: pytest.CaptureFixture[str
     assert 2 == cli.main(["worker", "--database-url", f"sqlite:///{tmp_path}/x.db", *words])
     error = capsys.readouterr().err
     assert (1, True, False) == (len(error.splitlines()), said in error, "secret" in error), error
+    assert "sqlalche.me" not in error
 
 
 def test_load() -> None:
@@ -157,3 +165,79 @@ def test_load() -> None:
     assert callable(load("tests.queue.app:handlers"))
     with pytest.raises(UsageError):
         load("tests.queue.app:pytest.x")
+
+
+@pytest.mark.parametrize("what", ["worker", "listener"])
+def test_a_pool_that_cannot_start(sqlite: Engine, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Where a thread cannot be had those that have one end, and no task is left with them."""
+    queue = TaskQueue(sqlite)
+    queue.submit("x")
+    refuse_threads(monkeypatch, what)
+    pool = WorkerPool(queue, lambda job: "done", workers=3)
+    with pytest.raises(UsageError, match="cannot have a thread"):
+        pool.start()
+    assert (True, False) == (pool.join(0), any(worker.busy for worker in pool.workers))
+
+
+def test_failed_attempts_are_told(engine: Engine, tmp_path: Path) -> None:
+    """Each failed attempt is a line, and the last line counts them."""
+    queue = TaskQueue(engine)
+    task_id = queue.submit("bad", max_attempts=1)
+    with labkit_worker(engine, tmp_path) as process:
+        until(lambda: TaskState.FAILED == queue.get(task_id).state)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=SECONDS)
+    first, *_, last = out.splitlines()
+    assert ("working: 1 worker, lease 60 s", "stopped: 0 done, 1 attempt failed, 0 lost to others") == (first, last)
+    assert f"task {task_id}: attempt 1 failed: ValueError: no way" in out.splitlines()
+
+
+def test_foreign_database(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A database with another table of one of our names is refused in one line, and left as it is."""
+    url = f"sqlite:///{tmp_path}/foreign.db" if engine.dialect.name == "sqlite" else None
+    with foreign(url) as (place, look):
+        before = look()
+        assert 2 == cli.main(["worker", "--database-url", place, "--app", "tests.queue.app:handlers"])
+        error = capsys.readouterr().err
+        assert (1, True) == (len(error.splitlines()), "has another table called tasks, without id, user_input, state ..." in error)
+        assert before == look()
+
+
+@contextmanager
+def foreign(url: str | None) -> Iterator[tuple[str, Callable[[], object]]]:
+    """A database of somebody else's, on PostgreSQL where no URL is given, and a way to see all that is in it."""
+    with fresh_database() if url is None else nullcontext() as made:
+        theirs = create_engine(url or open_engine(made.url).url)  # type: ignore[union-attr]
+        with theirs.begin() as connection:
+            connection.execute(text("CREATE TABLE tasks (x int)"))
+        file = Path(theirs.url.database or "") if url else None
+        yield theirs.url.render_as_string(hide_password=False), lambda: file.read_bytes() if file else inspect(theirs).get_table_names()
+        theirs.dispose()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("none/x.db", "none/x.db: unable to open database file; make the folder"),
+        ("folder", "folder: unable to open database file; that is a folder: name a file in it"),
+        ("text", "text: file is not a database; name another file"),
+    ],
+)
+def test_files_that_are_no_database(place: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is wrong with a file is said with its path and with what to do."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("no database, and longer than the first page of one would have to be, or at least its header" * 9)
+    assert 2 == cli.main(["worker", "--database-url", f"sqlite:///{tmp_path}/{place}", "--app", "tests.queue.app:handlers"])
+    error = capsys.readouterr().err
+    assert (1, True) == (len(error.splitlines()), f"--database-url: {tmp_path}/{said}" in error), error
+
+
+def test_outage_names_the_database(sqlite: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """What a worker says of a database that fails it is one line with the place, the database's words, and no link."""
+    queue = TaskQueue(sqlite)
+    create_tables(sqlite)
+    with sqlite.begin() as connection:
+        connection.execute(text("ALTER TABLE tasks RENAME TO elsewhere"))
+    Worker(queue, lambda job: "done", "w1").run_until_idle()
+    (line,) = [record.getMessage() for record in caplog.records if "could not claim" in record.getMessage()]
+    assert f"worker w1 could not claim: no such table: tasks ({sqlite.url.render_as_string()})" == line

@@ -28,5 +28,5 @@ def run_with_deadline(steps, deadline, clock):
             collected.append(next(running))
         except StopIteration as end:
             if not end.value:
-                raise labkit.DeadlineExceeded(completed=tuple(collected)) from None
+                raise labkit.DeadlineExceeded(completed=list(collected)) from None
             return collected

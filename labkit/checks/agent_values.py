@@ -1,0 +1,92 @@
+"""Agent states, patches and slices of an answer as plain data, so that a judge elsewhere can read them.
+
+A model of the library is told by its fields, whatever class the answer derived from it; all else is told by its type, so a dictionary never passes for a
+fact. A state that raises when it is read shows whether an answer lets an exit through.
+
+Not handled here: what the values should be (see `patch_rules` and `context_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from pydantic import BaseModel
+
+from labkit.agent.state import AgentState
+from labkit.checks.common import try_exits
+from labkit.checks.exercise import Answer
+from labkit.faults.process import Process, plain
+
+HOME = AgentState.__module__
+READ = ("__dict__", "__copy__", "__deepcopy__", "__getstate__", "__reduce_ex__")  # the ways to read a whole object
+_leaves: list[Callable[[], NoReturn]] = []  # while this holds one, a `_Leaving` state raises when it is read
+
+
+class _Leaving(AgentState):
+    def __getattribute__(self, name: str) -> Any:
+        if _leaves and (name in READ or not name.startswith("_")):
+            _leaves[0]()
+        return super().__getattribute__(name)
+
+
+def told(value: Any) -> Any:
+    """A value as plain data. A model is {"is": its name, field: value, ...}, a list or a tuple is a list."""
+    if isinstance(value, BaseModel):
+        kind = next((base for base in type(value).__mro__ if base.__module__ == HOME), None)
+        if kind is not None and issubclass(kind, BaseModel):
+            return {"is": kind.__name__, **{name: told(getattr(value, name, None)) for name in kind.model_fields}}
+    if isinstance(value, (list, tuple)):
+        return [told(item) for item in value]
+    if isinstance(value, dict):  # subtle: a dictionary that says {"is": "Fact"} is no fact
+        return {"type": "dict", "repr": repr(value)[:200]}
+    return plain(value)
+
+
+def is_model(data: Any, kind: str) -> bool:
+    """Whether plain data tells of a model of the library, and not only of something with its name."""
+    return isinstance(data, dict) and data.get("is") == kind
+
+
+def why_odd(data: dict[str, Any], sections: dict[str, str]) -> str:
+    """Why these fields of a told model are no lists of what they should hold ("" for texts), or "" when they are."""
+    for name, kind in sections.items():
+        if not isinstance(data[name], list):
+            return f"{name} is no list"
+        if not all(is_model(item, kind) if kind else isinstance(item, str) for item in data[name]):
+            return f"{name} holds something else than {kind or 'texts'}"
+    return ""
+
+
+def differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The fields in which two told models differ."""
+    return [name for name in before if before[name] != after[name]]
+
+
+def each(
+    name: str, one: Callable[[Callable[..., Any], Any, Process], Any], rows: Sequence[Any], *, afresh: bool = True
+) -> Callable[[Answer], list[Callable[[Process], Any]]]:
+    """A `Case.build`: `one(function, row, process)` for each row; `afresh` with the answer executed anew, so that no row sees what another left."""
+
+    def build(answer: Answer) -> list[Callable[[Process], Any]]:
+        def play(process: Process) -> Any:
+            kept = answer.fresh()[name]
+            return [one(answer.fresh()[name] if afresh else kept, row, process) for row in rows]
+
+        return [play]
+
+    return build
+
+
+def leaving(call: Callable[[AgentState], Any]) -> list[list[Any]]:
+    """Call with a state out of which nothing but an exit comes, once for each kind of exit; for `exits_rule`."""
+
+    def reading(leave: Callable[..., NoReturn]) -> Any:
+        state = _Leaving(goal="g")
+        _leaves.append(leave)
+        try:
+            return call(state)
+        finally:
+            _leaves.clear()
+
+    return try_exits(reading)

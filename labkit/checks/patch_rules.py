@@ -1,0 +1,152 @@
+"""What must hold of `patch`, read off what came of each row: the new state, and whether the old one and the patch are what they were.
+
+Not handled here: the rows (see `patch_cases`), and running them (see `patch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from labkit.checks.agent_values import differing, is_model, told, why_odd
+from labkit.checks.exercise import Finding, Seen
+from labkit.checks.patch_cases import IN_ORDER, NONE_IS_A_PLAN, Row
+from labkit.faults.outcome import cut
+from labkit.faults.plural import counted
+
+MODELS = {"known_facts": "Fact", "artifacts": "Artifact"}
+IN_THE_PATCH = {
+    "plan": "plan",
+    "known_facts": "facts",
+    **{name: name for name in ("open_questions", "artifacts", "risk_flags")},
+}
+SECTIONS = {name: MODELS.get(name, "") for name in IN_THE_PATCH}  # the lists of a state, and what they hold
+MOST_SHOWN = 6  # items of a list in a message
+
+
+def _rows(seen: Seen, facts: dict[str, Any]) -> Iterable[tuple[Row, dict[str, Any]]]:
+    """Each row with what came of it, as far as the run came."""
+    return zip(facts["rows"], seen.end.last.value or (), strict=False)
+
+
+def applied(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether at least one call gave a state."""
+    return any(is_model(came["ended"].get("value"), "AgentState") for _, came in _rows(seen, facts))
+
+
+def as_wanted(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Every row gives the state that is written down for it."""
+    if seen.end.last.how != "returned":
+        return Finding(f"the run {seen.end.last}", "fails where it should return a state")
+    found = (_off(row, came["ended"]) for row, came in _rows(seen, facts))
+    return next((one for one in found if one), None)
+
+
+def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
+    """Why this is not what the row wants, or None."""
+    if "error" in ended:
+        said = f"{row.says}: the call raised {ended['error']['type']}: {ended['error']['message']}"
+        return Finding(said, "fails where it should return a state")
+    got, wanted = ended["value"], told(row.wanted)
+    if not is_model(got, "AgentState"):
+        return Finding(f"{row.says}: the call returned {_short(got)}", "returns no AgentState")
+    odd = why_odd(got, SECTIONS)
+    wrong = differing(wanted, got)
+    if odd or not wrong:
+        return Finding(f"{row.says}: the call returned a state whose {odd}", odd) if odd else None
+    name = wrong[0]
+    said = f"{row.says}: {name} {_is(got[name])}, and not {_shown(wanted[name])}"
+    return Finding(said, _which(row, name, got[name], wanted[name]))
+
+
+def _which(row: Row, name: str, got: Any, wanted: Any) -> str:
+    """The likely mistake: what the lists show by themselves, else what the row is there to show."""
+    old, change = told(row.state)[name], getattr(row.patch, IN_THE_PATCH.get(name, "plan"))
+    if name not in IN_THE_PATCH or not (
+        change or (name == "open_questions" and row.patch.answered) or (name == "plan" and change is not None)
+    ):
+        return NONE_IS_A_PLAN if name == "plan" else f"changes {name}, of which the patch does not speak"
+    if name in MODELS and len(got) == len(wanted) and got != wanted and _keys(got) == _keys(wanted):
+        return "what was there is replaced by what comes: it should stay as it was"
+    if row.why.endswith(IN_ORDER) and sorted(map(repr, got)) != sorted(map(repr, wanted)):
+        if not any(item in got for item in old):
+            return f"{name} of the patch replaces the old one instead of being added"
+        return f"{name} of the patch is not applied" if got == old else row.why
+    moved = name != "plan" and sorted(map(repr, got)) == sorted(map(repr, wanted)) and not row.why.endswith(IN_ORDER)
+    return f"what is there already in {name} does not keep its place" if moved else row.why
+
+
+def _keys(items: list[dict[str, Any]]) -> list[Any]:
+    return [(item.get("key"), item.get("value"), item.get("artifact_id")) for item in items]
+
+
+def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Neither the old state nor the patch is another one after the call."""
+    for row, came in _rows(seen, facts):
+        for what, before, after in came["changed"]:
+            wrong = differing(before, after)
+            if wrong:
+                name = wrong[0]
+                said = f"{row.says}: {name} of {what} {_is(after[name])} afterwards, and was {_shown(before[name])}"
+                return Finding(said, f"changes {what}")
+    return None
+
+
+def twice(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """The patch applied to the new state gives the new state once more."""
+    for row, came in _rows(seen, facts):
+        once, again = came["ended"], came["again"]
+        if again is None:
+            continue
+        if "error" in again or not is_model(again["value"], "AgentState"):
+            ended = f"raised {again['error']['type']}" if "error" in again else f"returned {_short(again['value'])}"
+            return Finding(f"{row.says}: applied a second time, the call {ended}", "cannot be applied twice")
+        wrong = differing(once["value"], again["value"])
+        if wrong:
+            name = wrong[0]
+            said = f"{row.says}, applied a second time: {name} {_is(again['value'][name])}, and was {_shown(once['value'][name])}"
+            return Finding(said, "a patch that comes twice is not applied once")
+    return None
+
+
+def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Calls that have nothing to do with each other do not see each other."""
+    found = as_wanted(seen, facts)
+    return (
+        Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
+        if found
+        else None
+    )
+
+
+def in_short(row: Row, ended: dict[str, Any]) -> str:
+    """What came of a row, for whoever looks at the run: the fields that are others than before."""
+    if "error" in ended:
+        return str(ended["error"]["type"])
+    got, old = ended["value"], told(row.state)
+    if not is_model(got, "AgentState"):
+        return _short(got)
+    return "; ".join(f"{name} {_shown(got[name])}" for name in differing(old, got)) or "the same state"
+
+
+def _is(value: Any) -> str:
+    return f"is {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    """A field as a reader can take it in: facts as key=value, of a long list only its length."""
+    if not isinstance(value, list):
+        return _short(value)
+    if len(value) > MOST_SHOWN:
+        return counted(len(value), "item")
+    return f"[{', '.join(_item(item) for item in value)}]"
+
+
+def _item(item: Any) -> str:
+    if is_model(item, "Fact"):
+        return f"{item['key']}={item['value']}" + (f" ({item['source']})" if item["source"] else "")
+    return f"{item['artifact_id']} ({item['summary']})" if is_model(item, "Artifact") else _short(item)
+
+
+def _short(value: Any) -> str:
+    return cut(repr(value), 60)

@@ -1,0 +1,166 @@
+"""The cases of `saga`, as data: every place of the failing step, every kind of error, undos that fail in passing and for good.
+
+The swept ones are short: two steps, each at once done or failing, show every way in which a process can die.
+
+Not handled here: what must hold (see `saga`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from labkit.checks.common import body
+from labkit.checks.exercise import SQL, Case
+from labkit.checks.saga_plans import Plan, Step, play
+from labkit.errors import (
+    CallTimeout,
+    CompensationFailed,
+    SagaFailed,
+    StaleTask,
+    StoreBusy,
+    TerminalError,
+    TransientError,
+)
+
+NAME = "run_saga"
+
+
+class Unreachable(Exception):
+    """A client's own error: the request may have arrived."""
+
+    definite = False
+
+
+DEFINITE: dict[str, Callable[[], Exception]] = {
+    "ValueError": lambda: ValueError("no such zone"),
+    "KeyError": KeyError,
+    "TransientError": lambda: TransientError("the cloud is busy"),
+    "TerminalError": lambda: TerminalError("no more certificates this month"),
+    "StoreBusy": lambda: StoreBusy("the zone is locked"),
+    "StaleTask": lambda: StaleTask("another deployment of the shop came first"),
+    "SagaFailed": lambda: SagaFailed("the saga inside failed", step="inside"),
+}
+INDEFINITE: dict[str, Callable[[], Exception]] = {
+    "TimeoutError": lambda: TimeoutError("no answer"),
+    "CallTimeout": lambda: CallTimeout("no answer"),
+    "Unreachable": lambda: Unreachable("the line is dead"),
+    "TransientError": lambda: TransientError("the gateway gave up", definite=False),
+}
+
+
+def final() -> Exception:
+    return TerminalError("it is in use")
+
+
+def busy() -> Exception:
+    return TransientError("busy")
+
+
+def late() -> Exception:
+    return TimeoutError("no answer")
+
+
+def lost(name: str, **more: Any) -> Step:
+    """A step whose answer is lost though it happened."""
+    return Step(name, late, landed=True, unknown=True, **more)
+
+
+DNS, TLS, ALERT, PAY = (Step(name) for name in ("dns", "tls", "alert", "pay"))
+ODD = tuple(Step(name) for name in ("failed", "Café ☕: route/1", "undo do", "do"))
+
+
+def _case(name: str, *plans: Plan, **options: Any) -> Case:
+    def call(run: Any, process: Any) -> Any:
+        return [play(run, plan, process) for plan in plans]
+
+    return Case(name, body(NAME, call), facts={"plans": plans}, **{"databases": ("sqlite",), **options})
+
+
+def _swept() -> tuple[Case, ...]:
+    sweep: Any = {"engine": "sweep"}
+    only_crash: Any = {**sweep, "faults": ("crash",), "costly": True}
+    return (
+        _case("forward", Plan((DNS, TLS)), **sweep),
+        _case("answer_lost", Plan((DNS, lost("tls")), "deploy-8"), **sweep),
+        _case("refused", Plan((DNS, Step("tls", final)), "deploy-9", times=1), **only_crash),
+        _case(
+            "undo_refused",
+            Plan((DNS, lost("tls", undo_fails=(final,), for_good=True)), "deploy-10", times=1),
+            **only_crash,
+        ),
+    )
+
+
+def _forward() -> tuple[Case, ...]:
+    falsy = (Step("dns", gives=None), Step("tls", gives=False), Step("alert", gives=0))
+    return (
+        _case("no_steps", Plan((), "nothing")),
+        _case("one_step", Plan((PAY,), "one")),
+        _case("four_steps", Plan(ODD, "Order 2026/077: Café", "café", as_tuple=True), databases=SQL),
+        _case("falsy_steps", Plan(falsy, "falsy")),
+        _case(
+            "two_sagas",
+            Plan((DNS, TLS), "s1", "wiki"),
+            Plan((DNS, TLS, Step("alert", final)), "s1:dns", "blog"),
+            Plan((DNS, Step("tls", busy), ALERT), "s", "mail"),
+            databases=SQL,
+        ),
+    )
+
+
+def _failing() -> tuple[Case, ...]:
+    """Each place at which one of four steps can fail, and each kind of error."""
+    errors = [DEFINITE["ValueError"], final, busy, DEFINITE["KeyError"]]
+    made = []
+    for place, error in enumerate(errors):
+        steps = [*ODD[:place], Step(ODD[place].name, error), *ODD[place + 1 :]]
+        options = {"databases": SQL} if place == 3 else {}
+        made.append(_case(f"step_{place + 1}_fails", Plan(tuple(steps), f"f{place}", as_tuple=place == 1), **options))
+    for name, error in DEFINITE.items():
+        made.append(_case(f"refused_{name}", Plan((TLS, Step("alert", error), PAY), f"refused {name}", times=1)))
+    for number, (name, error) in enumerate(INDEFINITE.items()):
+        step = Step("alert", error, landed=number % 2 == 0, unknown=True)
+        made.append(_case(f"lost_{name}", Plan((TLS, step, PAY), f"lost {name}", times=1)))
+    made.append(_case("first_step_is_lost", Plan((lost("tls"), PAY), "first"), databases=SQL))
+    falsy = (Step("dns", gives=None), Step("tls", gives=False), Step("alert", final))
+    made.append(_case("falsy_undo", Plan(falsy, "falsy undo")))
+    return tuple(made)
+
+
+def _undoing() -> tuple[Case, ...]:
+    """The third of three steps fails, and the undo of the second one has its ways."""
+
+    def case(name: str, *errors: Callable[[], Exception], **how: Any) -> Case:
+        return _case(name, Plan((DNS, Step("tls", undo_fails=errors, **how), Step("alert", final)), name))
+
+    a = Step("dns", undo_fails=(busy, late, busy), for_good=True)
+    c = Step("tls", undo_fails=(lambda: ValueError("no"),), for_good=True)
+    return (
+        case("undo_busy_twice", busy, late),
+        case("undo_busy_twice_landed", late, busy, undo_landed=True),
+        case("undo_fails", final, for_good=True),
+        case("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
+        case("undo_busy_then_fails", busy, final, for_good=True),
+        case("undo_busy_for_good", busy, late, late, for_good=True),
+        _case("two_undos_fail", Plan((a, c, ALERT, Step("pay", final)), "two undos"), databases=SQL),
+        _case(
+            "all_undos_fail",
+            Plan(
+                (
+                    a,
+                    Step("tls", undo_fails=(final,), for_good=True),
+                    Step("alert", late, unknown=True, undo_fails=(final,), for_good=True),
+                ),
+                "all undos",
+            ),
+        ),
+    )
+
+
+SWEPT = _swept()
+PLANNED = (*SWEPT, *_forward(), *_failing(), *_undoing())
+EVERY = tuple(case.name for case in PLANNED)
+TURNED = tuple(case.name for case in PLANNED if any(plan.fails_at is not None for plan in case.facts["plans"]))
+STAY = tuple(case.name for case in PLANNED if any(plan.remaining for plan in case.facts["plans"]))
+CRASHES = tuple(case.name for case in SWEPT)

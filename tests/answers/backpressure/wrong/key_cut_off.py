@@ -1,0 +1,28 @@
+# wrong: only the beginning of a key counts
+# diagnosed: takes a key for another one
+from uuid import uuid4
+
+from sqlalchemy import func, insert, select, text
+
+from labkit import QueueFull, write_transaction
+from labkit.tables import tasks
+
+
+def submit(engine, user_input, *, max_pending, now, idempotency_key=None):
+    with write_transaction(engine) as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(21)"))
+        if idempotency_key is not None:
+            known = connection.scalar(
+                select(tasks.c.id).where(func.substr(tasks.c.idempotency_key, 1, 20) == idempotency_key[:20])
+            )
+            if known is not None:
+                return known
+        pending = connection.scalar(select(func.count()).select_from(tasks).where(tasks.c.state == "pending"))
+        if pending >= max_pending:
+            raise QueueFull(retry_after=1.0)
+        times = {"created_at": now, "available_at": now, "updated_at": now}
+        task_id = str(uuid4())
+        new = {"id": task_id, "user_input": user_input, "idempotency_key": idempotency_key, **times}
+        connection.execute(insert(tasks).values(new))
+    return task_id

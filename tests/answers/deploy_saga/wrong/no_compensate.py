@@ -1,0 +1,22 @@
+# wrong: the last step is given no undo at all
+# diagnosed: an undo that fails though it could be done
+from labkit import SagaStep
+
+
+def deploy_saga(cloud, app):
+    return [
+        SagaStep(
+            "create_namespace",
+            lambda key: cloud.create_namespace(app, key=key),
+            lambda key: cloud.delete_namespace(app, key=key),
+        ),
+        SagaStep(
+            "deploy_container",
+            lambda key: cloud.deploy_container(app, key=key),
+            lambda key: cloud.remove_container(app, key=key),
+        ),
+        SagaStep(
+            "configure_route",
+            lambda key: cloud.configure_route(app, key=key),
+        ),
+    ]

@@ -1,0 +1,26 @@
+# wrong: says that every error is a refusal
+# diagnosed: a lost answer is taken for a refusal
+from labkit import SagaStep
+
+
+def deploy_saga(cloud, app):
+    return [
+        SagaStep(
+            "create_namespace",
+            lambda key: cloud.create_namespace(app, key=key),
+            lambda key: cloud.delete_namespace(app, key=key),
+            unknown=lambda error: False,
+        ),
+        SagaStep(
+            "deploy_container",
+            lambda key: cloud.deploy_container(app, key=key),
+            lambda key: cloud.remove_container(app, key=key),
+            unknown=lambda error: False,
+        ),
+        SagaStep(
+            "configure_route",
+            lambda key: cloud.configure_route(app, key=key),
+            lambda key: cloud.delete_route(app, key=key),
+            unknown=lambda error: False,
+        ),
+    ]

@@ -1,0 +1,20 @@
+# wrong: a group of interrupts is no Exception, and it is stored as a failure
+# diagnosed: a cancellation is stored as the end of the task
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(task_id)
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task_id)
+    except (Exception, BaseExceptionGroup) as error:
+        store.save(replace(task, state=TaskState.FAILED, error=str(error)))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result))

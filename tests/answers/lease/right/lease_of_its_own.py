@@ -1,0 +1,56 @@
+# right: the lease that is handed out is of a class derived from it
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sqlalchemy import and_, or_, select, update
+
+from labkit import Lease, StaleLease
+from labkit.tables import tasks
+
+
+@dataclass(frozen=True)
+class Held(Lease):
+    @property
+    def fence(self):
+        mine = tasks.c.worker_id == self.worker_id, tasks.c.attempt == self.attempt
+        return and_(tasks.c.id == self.task_id, tasks.c.state == "running", *mine)
+
+
+def claim(engine, worker_id, now, lease_seconds):
+    waiting = and_(tasks.c.state == "pending", tasks.c.available_at <= now)
+    left = and_(tasks.c.state == "running", tasks.c.lease_expires_at < now)
+    best = (
+        select(tasks.c.id)
+        .where(or_(waiting, left))
+        .order_by(tasks.c.priority.desc(), tasks.c.created_at, tasks.c.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    ends = now + timedelta(seconds=lease_seconds)
+    new = {"state": "running", "worker_id": worker_id, "attempt": tasks.c.attempt + 1}
+    taken = update(tasks).where(tasks.c.id == best.scalar_subquery())
+    taken = taken.values(**new, lease_expires_at=ends, updated_at=now).returning(tasks.c.id, tasks.c.attempt)
+    with engine.begin() as connection:
+        row = connection.execute(taken).one_or_none()
+    return None if row is None else Held(row.id, worker_id, row.attempt, ends)
+
+
+def write(engine, lease, **values):
+    mine = (
+        update(tasks)
+        .where(Held(lease.task_id, lease.worker_id, lease.attempt, lease.expires_at).fence)
+        .values(**values)
+    )
+    with engine.begin() as connection:
+        if connection.execute(mine).rowcount == 0:
+            raise StaleLease
+
+
+def heartbeat(engine, lease, now, lease_seconds):
+    ends = now + timedelta(seconds=lease_seconds)
+    write(engine, lease, lease_expires_at=ends, updated_at=now)
+    return replace(lease, expires_at=ends)
+
+
+def complete(engine, lease, result, now):
+    write(engine, lease, state="completed", result=result, updated_at=now)

@@ -1,0 +1,16 @@
+# wrong: appends everything: right once, and for news only
+# diagnosed: a fact that is known is added again
+def joined(old, new, key=None):
+    return [*old, *new]
+
+
+def apply_patch(state, patch):
+    after = state.model_copy(deep=True)
+    after.known_facts = joined(state.known_facts, patch.facts, lambda fact: (fact.key, fact.value))
+    if patch.plan is not None:
+        after.plan = list(patch.plan)
+    asked = joined(state.open_questions, patch.open_questions)
+    after.open_questions = [question for question in asked if question not in patch.answered]
+    after.artifacts = joined(state.artifacts, patch.artifacts, lambda artifact: artifact.artifact_id)
+    after.risk_flags = joined(state.risk_flags, patch.risk_flags)
+    return after
