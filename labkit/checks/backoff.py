@@ -188,7 +188,9 @@ EXERCISE = Exercise(
             ("negative",),
             needs="full jitter",
         ),
-        Property("a cap of zero is a cap", "with cap=0 nobody waits", rules.no_time, ("no_time",)),
+        Property(
+            "a cap of zero is a cap", "with cap=0 nobody waits", rules.no_time, ("no_time",), rules.answered, needs="full jitter"
+        ),
         exits_rule("exits"),
         ends(),
     ),

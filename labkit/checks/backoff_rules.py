@@ -158,6 +158,12 @@ def spread(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     return Finding(said, "tasks that failed together come back together")
 
 
+def answered(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether a cap of zero gave a number, or was refused."""
+    told = seen.end.last.value or {}
+    return "error" in told or isinstance(told.get("value"), int | float)
+
+
 def no_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """An answer may refuse a cap of zero, but not wait."""
     value = (seen.end.last.value or {}).get("value")

@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import FunctionType, MethodType, ModuleType
+from types import FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from labkit.checks import imports
@@ -91,13 +91,21 @@ def _modules() -> tuple[str, ...]:
 
 def _look(event: str, arguments: tuple[Any, ...]) -> None:
     """An audit hook: no import of a hidden module, and no look into its file."""
+    module = ""
     if event == "import":
-        if is_hidden(arguments[0]):
-            imports.remember(arguments[0])
+        module = arguments[0] if is_hidden(arguments[0]) else ""
     elif event == "open" and isinstance(arguments[0], (str, bytes)):
         module = _module_of(os.fsdecode(arguments[0]))
-        if module:
-            imports.remember(module)
+    if module and _asked_by_answer():
+        imports.remember(module)
+
+
+def _asked_by_answer() -> bool:
+    """Whether an answer's code is at work, and not only the host's: a search looks into sources for its examples."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_code.co_filename.startswith(ANSWER):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _module_of(path: str) -> str:
@@ -109,7 +117,7 @@ def _module_of(path: str) -> str:
     if not path.startswith(HOME):
         return ""
     parts = [part for part in Path(path[len(HOME) :]).parts if part != "__pycache__"]
-    name = ".".join(["labkit", *parts[:-1], parts[-1].partition(".")[0]])
+    name = ".".join(["labkit", *parts[:-1], parts[-1].partition(".")[0]]).removesuffix(".__init__")
     return name if is_hidden(name) else ""
 
 

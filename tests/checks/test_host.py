@@ -25,6 +25,7 @@ RIGHT = (ROOT / "tests/answers/resume/right/plain_function.py").read_text()
 def unlimited(monkeypatch, tmp_path):
     """The limits are for a child; here the host runs in the test's own process."""
     monkeypatch.setattr(host, "limit_resources", lambda: None)
+    monkeypatch.setattr(host, "hide", lambda: None)
     monkeypatch.chdir(tmp_path)
 
 

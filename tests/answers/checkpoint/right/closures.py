@@ -1,3 +1,4 @@
+# right: closures
 from dataclasses import asdict
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable

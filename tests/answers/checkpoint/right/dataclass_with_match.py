@@ -1,3 +1,4 @@
+# right: dataclass with match
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

@@ -1,3 +1,4 @@
+# right: exceptions as flow
 from dataclasses import asdict
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable

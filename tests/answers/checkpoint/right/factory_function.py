@@ -1,3 +1,4 @@
+# right: factory function
 import dataclasses
 import logging
 from types import SimpleNamespace

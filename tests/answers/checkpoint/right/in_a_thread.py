@@ -1,5 +1,4 @@
-"""Every call to the store is made by a helper thread; the data are built by hand."""
-
+# right: every call to the store is made by a helper thread; the data are built by hand
 import threading
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable

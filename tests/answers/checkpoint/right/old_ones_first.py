@@ -1,5 +1,4 @@
-"""What is too old goes first, and only what is left is counted; each save cleans up, too."""
-
+# right: what is too old goes first, and only what is left is counted; each save cleans up, too
 import json
 from dataclasses import asdict
 from operator import attrgetter

@@ -1,5 +1,4 @@
-"""Cleans up by recursion: one goes, and the store is asked again."""
-
+# right: cleans up by recursion: one goes, and the store is asked again
 from dataclasses import fields
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable

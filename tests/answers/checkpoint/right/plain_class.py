@@ -1,5 +1,4 @@
-"""Sorts by number and asks of each but the newest whether it may go."""
-
+# right: sorts by number and asks of each but the newest whether it may go
 from dataclasses import asdict
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable, TaskState

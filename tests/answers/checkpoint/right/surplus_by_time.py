@@ -1,5 +1,4 @@
-"""The newest is the one with the highest number; of the others, those that were made first go first."""
-
+# right: the newest is the one with the highest number; of the others, those that were made first go first
 import heapq
 from dataclasses import asdict, replace
 

@@ -1,5 +1,4 @@
-"""What a state means for going on stands in a table; errors are looked up in it."""
-
+# right: what a state means for going on stands in a table; errors are looked up in it
 import dataclasses
 import logging
 
