@@ -79,7 +79,7 @@ def no_error(seen: Seen, facts: Facts) -> Finding | None:
 
 
 def _one_row(seen: Seen, facts: Facts) -> Finding | None:
-    workers = [row["worker_id"] for row in taken(seen, facts).values()]
+    workers = [row["worker_id"] for name, row in taken(seen, facts).items() if name in seen.end.tasks]
     many = [worker for worker in workers if workers.count(worker) > 1]
     if not many:
         return None
