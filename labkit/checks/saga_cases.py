@@ -82,7 +82,7 @@ def _swept() -> tuple[Case, ...]:
     only_crash: Any = {**sweep, "faults": ("crash",), "costly": True}
     return (
         _case("forward", Plan((DNS, TLS)), **sweep),
-        _case("answer_lost", Plan((DNS, lost("tls")), "deploy-8"), **sweep),
+        _case("answer_lost", Plan((DNS, lost("tls")), "deploy-8"), engine="sweep", faults=("crash",)),
         _case("refused", Plan((DNS, Step("tls", final)), "deploy-9", times=1), **only_crash),
         _case(
             "undo_refused",

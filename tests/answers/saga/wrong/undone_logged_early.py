@@ -1,5 +1,5 @@
 # wrong: an undo is logged as undone before it is
-# diagnosed: the log says undone before it is undone
+# diagnosed: an undo that failed is logged as undone
 from labkit import CompensationFailed, SagaFailed, TransientError
 
 
