@@ -57,7 +57,7 @@ class Actor(LockWait):
     def __init__(self, stage: Baton, number: int, body: Callable[[Actor], None]) -> None:
         self.stage, self.number, self.body = stage, number, body
         self.state = READY
-        self.moves = 0  # the stage's count of moves when it last moved
+        self.moved_at = 0  # which move of the stage its last one was
         self.until = 0.0  # when a sleeper wakes, or a waiter for a lock gives up
         self.left = ""
         self.asks: Socket | None = None  # where our statement runs inside the server right now

@@ -77,7 +77,7 @@ class Baton:
             with self._hearing_interrupts():
                 while (chosen := self._next()) is not None:
                     self.current = chosen
-                    self.moves = chosen.moves = self.moves + 1
+                    self.moves = chosen.moved_at = self.moves + 1
                     chosen.move()
                     self._raise_what_came()
         except BaseException:
@@ -140,7 +140,7 @@ class Baton:
         names = " and ".join(f"p{a.number}" for a in circle)
         wait = "wait for each other" if len(circle) > 1 else "waits for what it holds itself"
         self.deadlock = f"{names} {wait}"
-        self._give_up(max(circle, key=lambda a: a.moves), self.server)  # who closed the circle
+        self._give_up(max(circle, key=lambda a: a.moved_at), self.server)  # who closed the circle
         return True
 
     def _look_at_blocked(self) -> None:
