@@ -10,7 +10,6 @@ Not handled here: what the commands do. Each function below hands its arguments 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NoReturn
 
 import labkit
 from labkit.errors import LabkitError, StoreBusy, UsageError
+from labkit.streams import let_go_of_stdout, ready_streams
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
 MOST_WORKERS = 256  # each has two threads and up to three connections
@@ -248,7 +248,7 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _ready_streams()
+    ready_streams()
     try:
         try:
             arguments = build().parse_args(argv)
@@ -259,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _let_go_of_stdout()
+        let_go_of_stdout()
         return PIPE_CLOSED
     except ModuleNotFoundError as error:
         if (error.name or "labkit").partition(".")[0] == "labkit":
@@ -271,28 +271,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(f"labkit failed: {type(error).__name__}: {error} (what you typed is not to blame)")
     except OSError as error:
         return _complain(f"labkit: {f'{error.filename}: {error.strerror}' if error.filename else error}")
-
-
-def _ready_streams() -> None:
-    """Make streams that are there and take every character: no command dies of where its words go.
-
-    subtle: a standard descriptor that is closed would be given to the next file that is opened, and then be written to.
-    """
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(opened, True)
-    os.close(opened)
-    for name in ("stdout", "stderr"):
-        stream: Any = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
-        elif hasattr(stream, "reconfigure"):
-            unicode = str(stream.encoding).lower().replace("-", "").startswith("utf")
-            stream.reconfigure(errors="backslashreplace" if unicode else "replace")  # a picture keeps its columns
-
-
-def _let_go_of_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain about the closed pipe."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _complain(message: str) -> int:
