@@ -8,14 +8,14 @@ Not handled here: what the values should be (see `patch_rules` and `context_rule
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
 from labkit.agent.state import AgentState
 from labkit.checks.common import try_exits
-from labkit.checks.exercise import Answer
+from labkit.checks.exercise import Answer, Finding, Seen
 from labkit.faults.process import Process, plain
 
 HOME = AgentState.__module__
@@ -61,6 +61,28 @@ def why_odd(data: dict[str, Any], sections: dict[str, str]) -> str:
 def differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """The fields in which two told models differ."""
     return [name for name in before if before[name] != after[name]]
+
+
+def rows_of(seen: Seen, facts: dict[str, Any]) -> Iterable[tuple[Any, dict[str, Any]]]:
+    """Each row of a case with what came of it, as far as the run came."""
+    return zip(facts["rows"], seen.end.last.value or (), strict=False)
+
+
+def gave(kind: str) -> Callable[[Seen, dict[str, Any]], bool]:
+    """For a property's `exercised`: whether at least one call gave such a model."""
+    return lambda seen, facts: any(is_model(came["ended"].get("value"), kind) for _, came in rows_of(seen, facts))
+
+
+def as_wanted(off: Callable[[Any, dict[str, Any]], Finding | None], what: str) -> Callable[[Seen, dict[str, Any]], Finding | None]:
+    """For a property's `find`: the first row of which `off` says why its end is not what it wants."""
+
+    def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+        if seen.end.last.how != "returned":
+            return Finding(f"the run {seen.end.last}", f"fails where it should return {what}")
+        found = (off(row, came["ended"]) for row, came in rows_of(seen, facts))
+        return next((one for one in found if one), None)
+
+    return find
 
 
 def each(

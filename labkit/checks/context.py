@@ -58,7 +58,7 @@ ROWS: dict[str, Sequence[Row]] = {
 
 def _same(name: str, claim: str, *names: str) -> Property:
     """These cases give the slices that are written down."""
-    return Property(name, claim, rules.as_wanted, names, rules.chose)
+    return Property(name, claim, rules.wanted_of_each, names, rules.chose)
 
 
 EXERCISE = Exercise(

@@ -5,11 +5,10 @@ Not handled here: the rows (see `context_cases`), and running them (see `context
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from labkit.agent.state import ContextSlice
-from labkit.checks.agent_values import is_model, told, why_odd
+from labkit.checks.agent_values import as_wanted, gave, is_model, rows_of, told, why_odd
 from labkit.checks.context_cases import Row, sent
 from labkit.checks.exercise import Finding, Seen
 from labkit.faults.outcome import cut
@@ -18,24 +17,6 @@ from labkit.faults.plural import counted
 SECTIONS = {"artifacts": "Artifact", "facts": "Fact", "open_questions": ""}
 IN_THE_STATE = {"artifacts": "artifacts", "facts": "known_facts", "open_questions": "open_questions"}
 OTHER_STEP = "takes artifacts of other steps"
-
-
-def _rows(seen: Seen, facts: dict[str, Any]) -> Iterable[tuple[Row, dict[str, Any]]]:
-    """Each row with what came of it, as far as the run came."""
-    return zip(facts["rows"], seen.end.last.value or (), strict=False)
-
-
-def chose(seen: Seen, facts: dict[str, Any]) -> bool:
-    """Whether at least one call gave a slice."""
-    return any(is_model(came["ended"].get("value"), "ContextSlice") for _, came in _rows(seen, facts))
-
-
-def as_wanted(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Every row gives the slice that is written down for it, or `BudgetTooSmall`."""
-    if seen.end.last.how != "returned":
-        return Finding(f"the run {seen.end.last}", "fails where it should return a slice")
-    found = (_off(row, came["ended"]) for row, came in _rows(seen, facts))
-    return next((one for one in found if one), None)
 
 
 def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
@@ -53,6 +34,10 @@ def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
     if wrong:
         return Finding(f"{begins}: {wrong[0]}", wrong[1])
     return _other_items(row, got, begins)
+
+
+chose = gave("ContextSlice")
+wanted_of_each = as_wanted(_off, "a slice")
 
 
 def _raised(row: Row, error: dict[str, Any], begins: str) -> Finding | None:
@@ -132,7 +117,7 @@ def _size(got: dict[str, Any]) -> int:
 
 def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The state is no other one after the call."""
-    for row, came in _rows(seen, facts):
+    for row, came in rows_of(seen, facts):
         if came["changed"]:
             return Finding(
                 f"{row.says}: {came['changed'][0]} of the state is another one after the call", "changes the state"
@@ -142,7 +127,7 @@ def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Calls that have nothing to do with each other do not see each other."""
-    found = as_wanted(seen, facts)
+    found = wanted_of_each(seen, facts)
     return (
         Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
         if found

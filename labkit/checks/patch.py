@@ -75,7 +75,7 @@ ROWS: dict[str, Sequence[Row]] = {
 
 def _same(name: str, claim: str, *names: str) -> Property:
     """These cases give the states that are written down."""
-    return Property(name, claim, rules.as_wanted, names, rules.applied)
+    return Property(name, claim, rules.wanted_of_each, names, rules.applied)
 
 
 EXERCISE = Exercise(

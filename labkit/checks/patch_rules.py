@@ -5,10 +5,9 @@ Not handled here: the rows (see `patch_cases`), and running them (see `patch`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from labkit.checks.agent_values import differing, is_model, told, why_odd
+from labkit.checks.agent_values import as_wanted, differing, gave, is_model, rows_of, told, why_odd
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.patch_cases import IN_ORDER, NONE_IS_A_PLAN, Row
 from labkit.faults.outcome import cut
@@ -22,24 +21,6 @@ IN_THE_PATCH = {
 }
 SECTIONS = {name: MODELS.get(name, "") for name in IN_THE_PATCH}  # the lists of a state, and what they hold
 MOST_SHOWN = 6  # items of a list in a message
-
-
-def _rows(seen: Seen, facts: dict[str, Any]) -> Iterable[tuple[Row, dict[str, Any]]]:
-    """Each row with what came of it, as far as the run came."""
-    return zip(facts["rows"], seen.end.last.value or (), strict=False)
-
-
-def applied(seen: Seen, facts: dict[str, Any]) -> bool:
-    """Whether at least one call gave a state."""
-    return any(is_model(came["ended"].get("value"), "AgentState") for _, came in _rows(seen, facts))
-
-
-def as_wanted(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Every row gives the state that is written down for it."""
-    if seen.end.last.how != "returned":
-        return Finding(f"the run {seen.end.last}", "fails where it should return a state")
-    found = (_off(row, came["ended"]) for row, came in _rows(seen, facts))
-    return next((one for one in found if one), None)
 
 
 def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
@@ -57,6 +38,10 @@ def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
     name = wrong[0]
     said = f"{row.says}: {name} {_is(got[name])}, and not {_shown(wanted[name])}"
     return Finding(said, _which(row, name, got[name], wanted[name]))
+
+
+applied = gave("AgentState")
+wanted_of_each = as_wanted(_off, "a state")
 
 
 def _which(row: Row, name: str, got: Any, wanted: Any) -> str:
@@ -82,7 +67,7 @@ def _keys(items: list[dict[str, Any]]) -> list[Any]:
 
 def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Neither the old state nor the patch is another one after the call."""
-    for row, came in _rows(seen, facts):
+    for row, came in rows_of(seen, facts):
         for what, before, after in came["changed"]:
             wrong = differing(before, after)
             if wrong:
@@ -94,7 +79,7 @@ def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def twice(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The patch applied to the new state gives the new state once more."""
-    for row, came in _rows(seen, facts):
+    for row, came in rows_of(seen, facts):
         once, again = came["ended"], came["again"]
         if again is None:
             continue
@@ -111,7 +96,7 @@ def twice(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """Calls that have nothing to do with each other do not see each other."""
-    found = as_wanted(seen, facts)
+    found = wanted_of_each(seen, facts)
     return (
         Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
         if found
