@@ -29,8 +29,10 @@ bench: .venv/dev.stamp
 	@set -e; for file in $(BENCHES); do $(BIN)/python $$file; done
 
 # Real processes on one queue, killed throughout; ends with what was submitted less what the ledger shows, which must be nothing.
+# Then 10,000 drawn schedules over sagas and checkpoints, which must find nothing.
 soak: .venv/dev.stamp
 	$(BIN)/python -m tests.queue.soaking
+	$(BIN)/python -m tests.searching
 
 # Beside the install this only saves time: a pip of today needs half as long as one of 2023; of what is installed only that is compiled
 # which an answer may import, since a check does not wait for it; and without the grammars of rfc3987-syntax, which only check addresses

@@ -75,10 +75,15 @@ def test_the_sweep_sees_a_missing_key() -> None:
     assert "broken" == sweep(scenario(tools=TOOLS[:1], keyed=False)).verdict
 
 
+def drawn() -> Scenario:
+    """The deployment, of which only this must hold: no effect twice."""
+    once = [lambda end, name=name: f"{name} twice" if end.count(name) > 1 else None for name in TOOLS]
+    return replace(scenario(), invariants=once)
+
+
 def test_drawn_schedules() -> None:
     """Crashes, errors and timeouts mixed leave no effect twice."""
-    once = [lambda end, name=name: f"{name} twice" if end.count(name) > 1 else None for name in TOOLS]
-    report = search(replace(scenario(), invariants=once), examples=60)
+    report = search(drawn(), examples=60)
     assert "holds" == report.verdict, report
 
 

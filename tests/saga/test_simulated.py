@@ -11,7 +11,7 @@ from labkit.faults.report import judge
 from labkit.faults.runner import Runner
 from tests.saga import worlds
 from tests.saga.planted import PLANTED
-from tests.saga.searching import FAULTS, SEARCHED
+from tests.searching import FAULTS, SAGAS
 
 NURSERY = Nursery(["labkit.faults.kill", "labkit.faults.warming:warm", "tests.saga.worlds"], reuse=True)  # imported once
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
@@ -65,9 +65,9 @@ def test_real_kills(scenario: Scenario, database: str) -> None:
     assert all(end.outcomes[0].how == "crashed" for end, _ in ends)
 
 
-@pytest.mark.parametrize("scenario", SEARCHED, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", SAGAS, ids=lambda scenario: scenario.name)
 def test_drawn_schedules(scenario: Scenario) -> None:
-    """Mixed faults in several processes; many more of them by `python -m tests.saga.searching`."""
+    """Mixed faults in several processes; many more of them by `python -m tests.searching`."""
     assert "holds" == search(scenario, examples=50, faults=FAULTS).verdict
 
 

@@ -1,6 +1,6 @@
-"""Thousands of drawn schedules over the deployment saga: crashes, lost answers, errors and delays, up to three in each.
+"""Thousands of drawn schedules over sagas and checkpoints: crashes, lost answers, errors and delays, up to three in each.
 
-Run: `python -m tests.saga.searching [COUNT]`, 10,000 unless said otherwise. Ends with 0 if nothing was found.
+Run: `python -m tests.searching [COUNT]`, 10,000 unless said otherwise. Ends with 0 if nothing was found.
 """
 
 from __future__ import annotations
@@ -8,9 +8,11 @@ from __future__ import annotations
 import sys
 
 from labkit.faults import search
+from tests.checkpoint.test_crashes import drawn
 from tests.saga import worlds
 
-SEARCHED = [worlds.FORWARD, worlds.BACKWARD, worlds.UNKNOWN, worlds.NESTED]
+SAGAS = [worlds.FORWARD, worlds.BACKWARD, worlds.UNKNOWN, worlds.NESTED]
+SEARCHED = [*SAGAS, drawn()]
 FAULTS = ("crash", "timeout", "error", "duplicate", "interrupt", "delay(30)")
 
 
