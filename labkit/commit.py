@@ -2,7 +2,7 @@
 
 On SQLite it is a transaction that takes the write lock first, on PostgreSQL a single statement that commits by itself
 (one round trip, where BEGIN and COMMIT would make it three). A crash inside leaves nothing behind; a crash after it has
-left everything. A lock that was waited for too long is `StoreBusy`, other errors are SQLAlchemy's, as everywhere. Within
+left everything. A lock that was waited for too long is `StoreBusy`, a full disk `StoreFull`, other errors are SQLAlchemy's, as everywhere. Within
 `keeping` a thread holds on to its connection, and with it to the plans that the server has made for these statements.
 
 Not handled here: several statements on PostgreSQL. Whoever needs that uses `write_transaction`.
@@ -19,8 +19,8 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from labkit.database import is_busy, parse_time, utc_text
-from labkit.errors import StoreBusy
+from labkit.database import is_busy, is_full, parse_time, utc_text
+from labkit.errors import StoreBusy, StoreFull
 from labkit.statement import ASK_NOW_ON_SQLITE
 
 Rows = list[tuple[Any, ...]]
@@ -37,11 +37,11 @@ class Held:
         self._driver = driver
         self._cursor: Any = self._pooled.cursor()
         if self.postgres:
-            self._driver.autocommit = True
+            self._autocommitted, driver.autocommit = driver.autocommit, True
 
     def execute(self, sql: str, values: Mapping[str, Any]) -> Rows:
         self._cursor.execute(sql, values)
-        return self._cursor.fetchall()  # type: ignore[no-any-return]
+        return self._cursor.fetchall() if self._cursor.description else []
 
     def begin(self) -> None:
         if not self.postgres:
@@ -63,7 +63,7 @@ class Held:
                 if error is not None:
                     self._pooled.invalidate(error)
                 elif self.postgres:
-                    self._driver.autocommit = False
+                    self._driver.autocommit = self._autocommitted
             except self.engine.dialect.loaded_dbapi.Error:
                 self._pooled.invalidate()
         self._pooled.close()
@@ -156,4 +156,6 @@ def times(execute: Execute, engine: Engine, now: datetime | str | None, seconds:
 def _told(engine: Engine, error: Exception, base: Any) -> BaseException:
     if is_busy(error):
         return StoreBusy()
+    if is_full(error):
+        return StoreFull()
     return DBAPIError.instance(None, None, error, base, dialect=engine.dialect)

@@ -241,6 +241,13 @@ def in_one_line(error: BaseException) -> str:
     return (str(said).strip().splitlines() or [type(told).__name__])[0]
 
 
+def is_full(error: BaseException | None) -> bool:
+    """Whether a database error says that the disk has no more room: nothing was written."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(original, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_FULL or getattr(original, "sqlstate", None) == _FULL_POSTGRES
+
+
 @contextmanager
 def busy_is_an_answer() -> Iterator[None]:
     """Turns a lock that was waited for too long into `StoreBusy`; every other error goes through as it is."""
@@ -258,7 +265,6 @@ def full_is_an_answer() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        code = getattr(error.orig, "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_FULL or getattr(error.orig, "sqlstate", None) == _FULL_POSTGRES:
+        if is_full(error):
             raise StoreFull from error
         raise

@@ -136,6 +136,13 @@ checkpoints = Table(  # snapshots of tasks; their order is `seq`, never the time
     _stamp("created_at"),
 )
 
+checkpoint_heads = Table(  # the last number that a task's checkpoints had; PostgreSQL's writers meet at this row, SQLite's at the write lock
+    "checkpoint_heads",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+)
+
 artifacts = Table(  # results that are too large for a state or a checkpoint, named by their content
     "artifacts",
     metadata,

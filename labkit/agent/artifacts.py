@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, text
 
 from labkit.commit import one_commit
-from labkit.database import full_is_an_answer, reading
+from labkit.database import reading
 from labkit.errors import ArtifactNotFound, BudgetTooSmall, StoreCorrupt, UnstorableValue, ValueTooLarge
 from labkit.statement import for_both
 from labkit.store.contract import plain_text, storable_text
@@ -77,7 +77,7 @@ class ArtifactStore:
             "bytes": made.bytes,
             "content": raw,
         }
-        with full_is_an_answer(), one_commit(self._engine) as execute:
+        with one_commit(self._engine) as execute:
             execute(_PUT[self._engine.dialect.name], values)
         return made
 

@@ -18,10 +18,10 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from labkit.commit import one_commit
-from labkit.database import full_is_an_answer, reading
+from labkit.database import reading
 from labkit.errors import StaleJournal, UnstorableValue
 from labkit.statement import for_both
-from labkit.store.contract import plain_text
+from labkit.store.contract import plain_key
 from labkit.tables import messages, tool_results
 
 Message = dict[str, Any]
@@ -36,7 +36,7 @@ class ToolJournal:
     """The journal of the run `task_id`. `UnstorableValue` for what no store can hold, `StoreBusy`, `StoreFull`."""
 
     def __init__(self, engine: Engine, task_id: str) -> None:
-        self._engine, self.task_id = engine, plain_text("task_id", task_id)
+        self._engine, self.task_id = engine, plain_key("task_id", task_id)
         self._known: list[str] | None = None
 
     def messages(self) -> list[Message]:
@@ -49,7 +49,7 @@ class ToolJournal:
         known, self._known = self._read(), None  # subtle: whatever stops us here, the next call reads anew
         values = {"id": self.task_id, "seq": len(known) + 1, "message": text}
         try:
-            with full_is_an_answer(), one_commit(self._engine) as execute:
+            with one_commit(self._engine) as execute:
                 execute(_APPEND[self._engine.dialect.name], values)
         except IntegrityError as error:
             raise StaleJournal(f"another process has written message {len(known) + 1} of task {self.task_id}") from error
@@ -58,15 +58,17 @@ class ToolJournal:
     def result(self, call_id: str) -> str | None:
         """What the call gave; None when no result was kept, which is not the same as an empty one."""
         table = tool_results.c
-        query = select(table.result).where(table.task_id == self.task_id, table.call_id == plain_text("call_id", call_id))
+        query = select(table.result).where(table.task_id == self.task_id, table.call_id == plain_key("call_id", call_id))
         with reading(self._engine) as connection:
             kept = connection.execute(query).scalar()
         return None if kept is None else str(json.loads(kept))
 
     def record(self, call_id: str, text: str) -> None:
         """Keep what the call gave. A second result of one call changes nothing."""
-        values = {"id": self.task_id, "call": plain_text("call_id", call_id), "result": _as_json("result", text)}
-        with full_is_an_answer(), one_commit(self._engine) as execute:
+        if not isinstance(text, str):
+            raise UnstorableValue(f"result must be text, not {type(text).__name__}", path="result")
+        values = {"id": self.task_id, "call": plain_key("call_id", call_id), "result": _as_json("result", text)}
+        with one_commit(self._engine) as execute:
             execute(_RECORD[self._engine.dialect.name], values)
 
     def _read(self) -> list[str]:
@@ -83,6 +85,9 @@ class ToolJournal:
 def _as_json(path: str, value: Any) -> str:
     try:
         # subtle: escaped, so that NUL and lone surrogates, which a model or a tool may well say, are text that every database holds
-        return json.dumps(value, allow_nan=False)
+        text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnstorableValue(f"{path} cannot be JSON: {error}", path=path) from error
+    if json.loads(text) != value:  # a key that is no text, a tuple
+        raise UnstorableValue(f"{path} would come back from JSON as something else", path=path)
+    return text

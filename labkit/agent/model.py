@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import openai
 
 NO_KEY = "no-key"  # what an endpoint is told that asks for none
+OPENAI = "https://api.openai.com/v1"
 NOWHERE = "http://scripted.invalid/v1"  # no machine has this name, so nothing leaves this one
 SECONDS = 60.0  # without a word from the model
 
@@ -30,7 +31,7 @@ def open_client(
 ) -> openai.OpenAI:
     """A client for the endpoint of the environment, or for `script` where none is set.
 
-    `http` is the `httpx` client that it speaks through. `UsageError` when there is neither an endpoint nor a script.
+    `http` is the `httpx` client that it speaks through, and answers where no endpoint is set. `UsageError` when there is nobody to answer.
     """
     import httpx as httpx_  # only where somebody speaks to a model
     import openai as openai_
@@ -40,10 +41,12 @@ def open_client(
         # subtle: never the client's own choice, which is another HTTP library that no test could answer for
         wire: Any = http or httpx_.Client()
     elif script is not None:
-        wire, url = httpx_.Client(transport=httpx_.MockTransport(ScriptedModel(script))), NOWHERE
+        wire = httpx_.Client(transport=httpx_.MockTransport(ScriptedModel(script)))
     else:
         raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or give a script to answer instead")
-    return openai_.OpenAI(api_key=key or NO_KEY, base_url=url or None, max_retries=0, timeout=SECONDS, http_client=wire)
+    # subtle: the address is said, or the client would look for one in another environment than this
+    address = url or (OPENAI if key else NOWHERE)
+    return openai_.OpenAI(api_key=key or NO_KEY, base_url=address, max_retries=0, timeout=SECONDS, http_client=wire)
 
 
 def model_name(environ: Mapping[str, str] = os.environ) -> str:

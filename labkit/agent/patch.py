@@ -1,10 +1,11 @@
 """A patch applied: a new state that has what the old one had and what the patch adds, each thing once.
 
-The old state is unchanged, and the new one shares with it only what cannot be changed. Applying a patch twice is applying it once, so a patch
-that arrives again after a crash does no harm. A fact with a known key and a new value is kept beside the old one, newest last: what was
+The old state is unchanged, and the new one shares with it only what cannot be changed. Applying a patch twice in a row is applying it once, so a
+patch that a crash makes arrive again does no harm. A fact with a known key and a new value is kept beside the old one, newest last: what was
 believed earlier stays to be seen.
 
-Not handled here: two writers with patches of their own. Whoever stores a state compares its version (see `store`).
+Not handled here: an old patch that comes again after newer ones, whose plan would be the plan again; and two writers with patches of their own.
+Whoever stores a state compares its version (see `store`).
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def task_from_data(data: Mapping[str, Any]) -> Task:
     """
     try:
         return plain_task(task_from_row(data))
-    except (TypeError, ValueError, UnstorableValue) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError, UnstorableValue) as error:
         raise CheckpointNotResumable(f"there is no task in this checkpoint: {error}") from error
 
 

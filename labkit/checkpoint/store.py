@@ -6,7 +6,7 @@ makes superfluous in the same commit: a crash leaves both or neither, and the ne
 is given back as not intact, never left out, so nobody takes it for a first start.
 
 Not handled here: which checkpoints are worth keeping (see `manager`). Whoever deletes the newest one by hand gives its number
-to the next save, and a writer that still waits with it as its parent cannot tell them apart. The number and the time are the
+to the next save on SQLite, and a writer that still waits with it as its parent cannot tell them apart. The number and the time are the
 database's and stand outside the checksum: a time that is still a time is believed.
 """
 
@@ -21,31 +21,41 @@ from sqlalchemy import Engine, text
 
 from labkit.checkpoint.data import Checkpoint, checksum_of, decode, encode
 from labkit.commit import bound, one_commit
-from labkit.database import full_is_an_answer, parse_time, reading
-from labkit.errors import StaleCheckpoint, StoreBusy, UnstorableValue
+from labkit.database import parse_time, reading
+from labkit.errors import StaleCheckpoint, StoreBusy
 from labkit.statement import for_both, in_dialect
-from labkit.store.contract import LONGEST_KEY, plain_text
+from labkit.store.contract import plain_key, plain_text
 
 TRIES = 100  # of a save without a parent, each lost to another that went through
 LARGEST_COUNT = 2**31 - 1
 UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)  # the time of a checkpoint whose time is damaged too
 
-# subtle: on PostgreSQL two writers can see the same newest; the key lets one through, and the other has no row to return
-_INSERT = """INSERT INTO checkpoints (task_id, seq, data, checksum, created_at)
-SELECT CAST(:id AS text), newest.seq + 1, CAST(:data AS text), CAST(:checksum AS text), {own_now}
-FROM (SELECT coalesce((SELECT seq FROM checkpoints WHERE task_id = :id ORDER BY seq DESC LIMIT 1), 0) AS seq) AS newest
-WHERE CAST(:parent AS bigint) IS NULL OR newest.seq = CAST(:parent AS bigint)
-ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq"""
+_NEWEST = "coalesce((SELECT seq FROM checkpoints WHERE task_id = :id ORDER BY seq DESC LIMIT 1), 0)"
+_IF_NEWEST = "CAST(:parent AS bigint) IS NULL OR newest.seq = CAST(:parent AS bigint)"
+_COLUMNS = "INSERT INTO checkpoints (task_id, seq, data, checksum, created_at)"
+_ROW = "CAST(:data AS text), CAST(:checksum AS text), {own_now}"
+# subtle: SQLite's write lock makes this one act; on PostgreSQL the statement may see a newest one that is long gone, with its number free again
+_ON_SQLITE = f"""{_COLUMNS} SELECT :id, newest.seq + 1, {_ROW}
+FROM (SELECT {_NEWEST} AS seq) AS newest WHERE {_IF_NEWEST} RETURNING seq"""
+# subtle: so there its writers take turns at one row, and whoever finds it changed since the statement began has saved nothing
+_SAVED = f"""newest AS (SELECT {_NEWEST} AS seq), head AS (
+  INSERT INTO checkpoint_heads AS h (task_id, seq) SELECT CAST(:id AS text), newest.seq + 1 FROM newest WHERE {_IF_NEWEST}
+  ON CONFLICT (task_id) DO UPDATE SET seq = greatest(h.seq + 1, excluded.seq)
+  WHERE h.seq = (SELECT seq FROM checkpoint_heads WHERE task_id = :id) RETURNING seq),
+saved AS ({_COLUMNS} SELECT CAST(:id AS text), head.seq, {_ROW} FROM head RETURNING seq)"""
 _SUPERFLUOUS = """DELETE FROM checkpoints WHERE task_id = :id AND (created_at < :before OR seq <= (
   SELECT seq FROM checkpoints WHERE task_id = :id ORDER BY seq DESC LIMIT 1 OFFSET :kept{less}))"""
 _NOT_NEWEST = "AND seq < (SELECT seq FROM checkpoints WHERE task_id = :id ORDER BY seq DESC LIMIT 1)"
 
-APPEND = for_both(f"{{with}}{_INSERT}")
+APPEND = {
+    "sqlite": in_dialect("sqlite", _ON_SQLITE),
+    "postgresql": in_dialect("postgresql", f"{{with_more}}{_SAVED} SELECT seq FROM saved"),
+}
 PRUNE = for_both(f"{_SUPERFLUOUS.format(less='')} {_NOT_NEWEST} RETURNING seq")
 # subtle: its DELETE sees the rows as they were before its INSERT: all are older than the newest, and one less of them stays
 _GONE = f"{_SUPERFLUOUS.format(less=' - 1')} AND EXISTS (SELECT 1 FROM saved)"
 _APPEND_AND_PRUNE = in_dialect(
-    "postgresql", f"{{with_more}}saved AS ({_INSERT}), gone AS ({_GONE}) SELECT seq FROM saved"
+    "postgresql", f"{{with_more}}{_SAVED}, gone AS ({_GONE}) SELECT seq FROM saved"
 )
 # subtle: as bytes where a damaged text can hold anything, or the driver would refuse to read any of them
 _LOAD = {
@@ -103,9 +113,7 @@ class CheckpointStore:
         return len(self._run(PRUNE, {"id": plain_text("task_id", task_id)} | self._limits(max_count, before)))
 
     def _values(self, task_id: str, data: Mapping[str, Any], expected: Parent) -> dict[str, Any]:
-        task_id = plain_text("task_id", task_id)
-        if (length := len(task_id.encode())) > LONGEST_KEY:
-            raise UnstorableValue(f"task_id has {length} bytes, more than {LONGEST_KEY}", path="task_id")
+        task_id = plain_key("task_id", task_id)
         written = encode(data)
         now = bound(self._engine, self._now()) if self._now else None
         parent = None if expected is ... else expected or 0
@@ -130,14 +138,14 @@ class CheckpointStore:
             return self._run(APPEND, values)
         if self._engine.dialect.name == "postgresql":
             return self._run({"postgresql": _APPEND_AND_PRUNE}, values)
-        with full_is_an_answer(), one_commit(self._engine) as execute:
+        with one_commit(self._engine) as execute:
             if found := execute(APPEND["sqlite"], values):
                 execute(PRUNE["sqlite"], values)
         return found
 
     def _run(self, statement: Mapping[str, str], values: dict[str, Any]) -> list[tuple[Any, ...]]:
         """One statement, one commit."""
-        with full_is_an_answer(), one_commit(self._engine) as execute:
+        with one_commit(self._engine) as execute:
             return execute(statement[self._engine.dialect.name], values)
 
     def __repr__(self) -> str:

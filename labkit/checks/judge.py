@@ -25,6 +25,8 @@ UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)  # from a run 
 NOT_REACHED = "your code failed with an error of its own before this could be tested"
 UNHEARD_OF = "leaves a world that nobody thought of"
 TOO_SLOW = "too slow"
+NOT_FAR_ENOUGH = "no run came far enough to test this"
+LEFT_OUT = "not tested while something else is broken: it takes the most runs"
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ class Jury:
             return Judged(prop.name, NOT_EXERCISED, self.cut, diagnosis=TOO_SLOW, claim=prop.claim)
         if prop.name in self.exercised and (not prop.needs or prop.needs in self.exercised):
             return Judged(prop.name, HOLDS, claim=prop.claim)
-        return Judged(prop.name, NOT_EXERCISED, "no run came far enough to test this", claim=prop.claim)
+        left_out = self.broken and any(case.costly and prop.looks_at(case.name) for case in self.exercise.cases)
+        return Judged(prop.name, NOT_EXERCISED, LEFT_OUT if left_out else NOT_FAR_ENOUGH, claim=prop.claim)
 
 
 def _exercised(prop: Property, seen: Seen, facts: dict[str, Any]) -> bool:

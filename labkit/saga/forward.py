@@ -10,13 +10,13 @@ Not handled here: what a failure leaves behind (see `undo`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labkit.clock import Clock
 from labkit.deadline import Deadline
 from labkit.retry import RetryPolicy
-from labkit.saga.step import SagaStep, do_key
+from labkit.saga.step import Act, SagaStep, do_key
 from labkit.saga.story import COMPLETED, Writer
 from labkit.store.contract import error_text
 
@@ -41,13 +41,14 @@ class Forward:
             if not under_way:
                 writer.note("started", step.name)
             writer.flush()
-            unknown = [under_way]
+            raised: list[Exception] = []
             try:
-                self._try(step, do_key(writer.saga_id, step.name), unknown)
+                self._try(step, do_key(writer.saga_id, step.name), raised)
             except Exception as error:
-                if not step.fails(error):
+                if goes_through(step, raised):
                     raise
-                writer.note("unknown" if any(unknown) else "failed", step.name, error_text(error))
+                unknown = under_way or any(map(step.unknown, raised))
+                writer.note("unknown" if unknown else "failed", step.name, error_text(error))
                 return error
             # crash here: the effect is there and no record says so; the key makes asking again harmless
             writer.note("done", step.name)
@@ -55,14 +56,25 @@ class Forward:
         writer.flush()
         return None
 
-    def _try(self, step: SagaStep, key: str, unknown: list[bool]) -> None:
-        """Call the action until it succeeds or is given up; `unknown` gets what each failed try says of the world."""
+    def _try(self, step: SagaStep, key: str, raised: list[Exception]) -> None:
+        """Call the action until it succeeds or is given up; `raised` gets the error of each failed try."""
+        act = noting(step.execute, key, raised)
+        (step.retry or self.policy).run(act, self.clock, self.deadline)
 
-        def attempt() -> None:
-            try:
-                step.execute(key)
-            except Exception as error:
-                unknown.append(step.unknown(error))
-                raise
 
-        (step.retry or self.policy).run(attempt, self.clock, self.deadline)
+def noting(act: Act, key: str, raised: list[Exception]) -> Callable[[], None]:
+    """One try of an action or an undo: its error is kept, too, since the policy may raise one of its own (no time to begin)."""
+
+    def attempt() -> None:
+        try:
+            act(key)
+        except Exception as error:
+            raised.append(error)
+            raise
+
+    return attempt
+
+
+def goes_through(step: SagaStep, raised: Sequence[Exception]) -> bool:
+    """Whether the last error says nothing about the step (see `SagaStep.fails`). Where nothing was tried there is none."""
+    return bool(raised) and not step.fails(raised[-1])

@@ -20,9 +20,9 @@ from sqlalchemy.exc import IntegrityError
 
 from labkit.commit import one_commit
 from labkit.database import parse_time, reading
-from labkit.errors import StaleSaga, UnstorableValue
+from labkit.errors import StaleSaga
 from labkit.statement import in_dialect
-from labkit.store.contract import LONGEST_KEY, plain_text
+from labkit.store.contract import plain_key, plain_text
 from labkit.tables import saga_log
 
 _COLUMNS = saga_log.c.seq, saga_log.c.event, saga_log.c.step, saga_log.c.error, saga_log.c.time
@@ -59,9 +59,7 @@ class SagaLog:
     """The entries of one saga. `UnstorableValue` for an id or a text that no store can hold."""
 
     def __init__(self, engine: Engine, saga_id: str) -> None:
-        self._engine, self.saga_id = engine, plain_text("saga_id", saga_id)
-        if len(saga_id.encode()) > LONGEST_KEY:
-            raise UnstorableValue(f"saga_id has more than {LONGEST_KEY} bytes", path="saga_id")
+        self._engine, self.saga_id = engine, plain_key("saga_id", saga_id)
         self._known: list[SagaRecord] | None = None
 
     def entries(self) -> list[tuple[str, str]]:

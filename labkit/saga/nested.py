@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.errors import CompensationFailed, SagaFailed
+from labkit.errors import CompensationFailed, SagaFailed, UnstorableValue, UsageError
 from labkit.retry import RetryPolicy
 from labkit.saga.run import Saga
 from labkit.saga.step import SagaStep
@@ -38,4 +38,5 @@ def _left_something(error: Exception) -> bool:
 
 
 def _has_ended(error: Exception) -> bool:
-    return isinstance(error, SagaFailed | CompensationFailed)
+    # subtle: what no call can mend (an id too long for a log, a log without times) ends it too, or the outer saga would never end
+    return isinstance(error, SagaFailed | CompensationFailed | UnstorableValue | UsageError)

@@ -6,7 +6,8 @@ record, and so is an undo. An action that raises either did not happen, or nobod
 not `definite` leave its outcome *unknown*, and then it is undone as if it had happened. An undo must therefore be
 harmless where there is nothing to undo.
 
-Not handled here: an outside world that forgets its keys, and keys that clash, since a colon may stand in both names:
+Not handled here: clients whose other errors leave it open, too, as a connection that breaks may: give their steps an `unknown`. An outside world that
+forgets its keys, and keys that clash, since a colon may stand in both names:
 step `c` of saga `a:b` has the keys of step `b:c` of saga `a`.
 """
 

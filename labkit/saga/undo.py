@@ -21,6 +21,7 @@ from labkit.clock import Clock
 from labkit.deadline import Deadline
 from labkit.errors import TerminalError, TransientError
 from labkit.retry import RetryPolicy
+from labkit.saga.forward import goes_through, noting
 from labkit.saga.step import SagaStep, undo_key
 from labkit.saga.story import COMPENSATED, COMPENSATION_FAILED, Writer
 from labkit.store.contract import error_text
@@ -72,10 +73,11 @@ class Backward:
     def _undo(self, step: SagaStep | None, key: str, deadline: Deadline | None) -> Exception | None:
         if step is None or (compensate := step.compensate) is None:
             return TerminalError("there is no undo for it" if step else "this program does not know the step")
+        raised: list[Exception] = []
         try:
-            self.policy.run(lambda: compensate(key), self.clock, deadline)
+            self.policy.run(noting(compensate, key, raised), self.clock, deadline)
         except Exception as error:  # subtle: not BaseException, a crash must leave the undo to the next process
-            if not step.fails(error):
+            if goes_through(step, raised):
                 raise
             return error
         return None

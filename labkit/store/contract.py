@@ -134,6 +134,14 @@ def plain_text(path: str, value: Any) -> str:
     return str.__str__(value)
 
 
+def plain_key(path: str, value: Any) -> str:
+    """`value` as text that every store can find something by: as `plain_text`, and not longer than an index takes."""
+    text = plain_text(path, value)
+    if (length := len(text.encode())) > LONGEST_KEY:
+        raise UnstorableValue(f"{path} has {length} bytes, more than {LONGEST_KEY}", path=path)
+    return text
+
+
 def _encodes(value: str) -> bool:
     if value.isascii():
         return True

@@ -70,3 +70,10 @@ def test_what_is_no_json_is_refused(engine: Engine, message: dict) -> None:
     with pytest.raises(UnstorableValue, match="message cannot be JSON"):
         journal.append(message)
     assert journal.messages() == []
+
+
+@pytest.mark.parametrize("write", [lambda j: j.record("c", None), lambda j: j.append({1: 2}), lambda j: j.record("c" * 5_000, "ok")])
+def test_what_would_come_back_as_something_else_is_refused(engine: Engine, write) -> None:
+    """And so is an id that one of the databases could not find again."""
+    with pytest.raises(UnstorableValue):
+        write(ToolJournal(engine, "t1"))

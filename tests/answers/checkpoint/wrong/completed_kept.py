@@ -1,5 +1,5 @@
 # wrong: never deletes a completed one
-# diagnosed: cleanup asks for the state
+# diagnosed: the newest is not counted among max_count
 from dataclasses import asdict
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable, TaskState
