@@ -33,12 +33,16 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Row:
-    """A checkpoint that is there when the answer comes: its number, its age in seconds, and the task's state in it."""
+    """A checkpoint that is there when the answer comes: its number, its age in seconds, and the task's state in it.
+
+    `written` is the age of the task's last write, where it is another one.
+    """
 
     seq: int
     age: float
     state: str = "running"
     damage: str = ""  # torn: nothing in it can be read; changed: it can be read, and is not what was written
+    written: float | None = None
 
     @property
     def made(self) -> datetime:
@@ -47,6 +51,8 @@ class Row:
     def data(self, task_id: str) -> dict[str, Any]:
         """What can be read of it."""
         task = Task(task_id, f"do {task_id}", TaskState(self.state), worker_id="w1", attempt=1, version=self.seq)
+        if self.written is not None:
+            task = replace(task, updated_at=NOW - timedelta(seconds=self.written))
         found: dict[str, Any] = json.loads(encode(vars(task)))
         return {} if self.damage == "torn" else found
 

@@ -26,6 +26,7 @@ BY_TIME = "newest by time: after the clock was stepped back an older state is re
 BY_TEXT = "compares the numbers as text"
 BY_PLACE = "takes a place in the list for a number"
 OLDEST = "takes the oldest for the newest"
+TASKS_AGE = "asks when the task was written, and not when the checkpoint was"
 FUTURE = "a time that lies ahead is taken for old: the clock was stepped back"
 NO_CHECKSUM = "does not ask whether the checkpoint is intact"
 OTHERS_DAMAGE = "an older damaged checkpoint stops the newest"
@@ -66,6 +67,8 @@ RESUMES: dict[str, tuple[Resume, ...]] = {  # property -> what it looks at, the 
         _lone("running", DAY, 3, SECONDS, timedelta(days=2)),
         _lone("running", 3600.25, EXPIRED, WHOLE_SECONDS),
         _lone("running", -4000.0, 3, FUTURE),
+        Resume("saved long after", (Row(3, 1200.0, written=9000.0),), 3, TASKS_AGE),
+        Resume("written since", (Row(3, 7200.0, written=10.0),), EXPIRED, TASKS_AGE),
     ),
     "newest": (
         Resume("some", (Row(1, 900.0), Row(2, 800.0, "waiting"), Row(3, 700.0)), 3, OLDEST),
@@ -114,6 +117,7 @@ DAMAGED_OLDER = "cleanup deletes what is damaged"
 ONLY_WHEN_MANY = "the age is looked at only when there are too many"
 BY_TIME_HERE = "the newest by time is kept instead of the newest by number"
 NEEDS_STATE = "cleanup asks for the state, which does not matter here"
+NO_LIMIT = "max_age of zero is taken for no limit"
 COUNTS_INTACT = "damaged ones are not counted"
 
 CLEANUPS = (
@@ -136,6 +140,8 @@ CLEANUPS = (
     Cleanup("stepped back", (Row(4, 100.0), Row(7, 3000.0), Row(8, 2900.0)), 1, BY_TIME_HERE),
     Cleanup("stepped far back", (Row(4, 100.0), Row(6, 7200.0), Row(7, 7300.0)), 10, BY_TIME_HERE, FALLS_BACK),
     Cleanup("stepped here and there", (Row(1, 100.0), Row(2, 7200.0), Row(3, 50.0), Row(4, 200.0)), 2),
+    Cleanup("old in the end", (Row(1, 100.0), Row(2, 90.0), Row(3, 7200.0)), 2, OLD_NEWEST),
+    Cleanup("no age at all", (Row(1, 10.0), Row(2, 5.0)), 10, stayed=NO_LIMIT, max_age=timedelta(0)),
     Cleanup("torn in the end", (*_fresh(1, 2), Row(3, 300.0, damage="torn")), 1, DAMAGED_NEWEST),
     Cleanup("changed in the end", (*_fresh(1, 2), Row(3, 300.0, damage="changed")), 10, DAMAGED_NEWEST),
     Cleanup("torn before", (Row(1, 500.0, damage="torn"), *_fresh(2, 3)), 10, gone=DAMAGED_OLDER),

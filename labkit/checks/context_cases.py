@@ -93,6 +93,8 @@ FULL = state(
 THREE = state(known_facts=FULL.known_facts)
 NAMELESS = state("", known_facts=[fact("", "")], open_questions=[""], artifacts=[made("", "", step="", kind="")])
 EQUAL = state(known_facts=[fact("disk", "97 %"), fact("host", "web1"), fact("disk", "97 %")])
+AGAIN = state(open_questions=["who?", "when?", "who?"], artifacts=[made("log_1"), made("log_1", "other lines")])
+PLANNED = state(plan=["look", "report"], known_facts=[fact("disk", "97 %")], open_questions=["who?"], artifacts=[made("log_1")])
 ROOMY = (
     row("room for everything", FULL, [0, 2], [0, 1, 2], [0, 1], spare=5_000),
     row("a state with nothing but a goal", state(), spare=5_000),
@@ -101,6 +103,8 @@ ROOMY = (
         "empty texts", NAMELESS, [0], [0], [0], step="", spare=500, less="drops what is empty: an empty text is a text"
     ),
     row("one fact twice", EQUAL, [], [0, 1, 2], spare=500, less="takes two equal facts for one"),
+    row("one question twice", AGAIN, [0, 1], [], [0, 1, 2], spare=500, less="leaves out what is there twice"),
+    row("a step that is not in the plan", PLANNED, [0], [0], [0], spare=500, less="asks the plan, which says nothing of the step"),
 )
 OFF = "an exact fit does not fit: something is counted that is not sent, or it is compared with < and not <="
 OVER, COMMA = "takes a byte more than it may", "forgets the commas between items"
@@ -144,6 +148,9 @@ SKIPS = (
     _skips("a long first question", state(open_questions=[LONG, "who?", "why?"]), [], [], [1, 2]),
     _skips("a long artifact before facts", state(artifacts=[CORE], known_facts=THREE.known_facts), [], [0, 1, 2]),
     _skips("a long fact before questions", state(known_facts=[DUMP], open_questions=["who?"]), [], [], [0]),
+    _skips(
+        "five long facts in a row", state(known_facts=[fact("a", "1"), *[DUMP] * 5, fact("b", "2")]), [], [0, 6]
+    ),
     _skips("a long artifact before questions", state(artifacts=[CORE], open_questions=["who?"]), [], [], [0]),
 )
 OLDEST, SHORT = "takes the oldest facts first", "takes short facts first"
@@ -151,6 +158,7 @@ SIZED = state(known_facts=[fact("a", "1"), fact("b", "y" * 60), fact("c", "z" * 
 DIGITS = state(known_facts=[fact(f"fact {n}", "yes") for n in range(5)])
 LETTERS = state(known_facts=[fact("z", "1"), fact("y", "1"), fact("a", "1")])
 VALUES = state(known_facts=[fact("disk", "97 %"), fact("disk", "41 %")])
+SOURCED = state(known_facts=[fact("disk", "97 %", "check_disk"), fact("host", "web1, in the first rack")])
 NEWEST = (
     row("room for two facts of five", DIGITS, [], [3, 4], spare=38, less=OLDEST),
     row("room for one fact of five", DIGITS, [], [4], spare=38, less=OLDEST),
@@ -158,6 +166,7 @@ NEWEST = (
     row("a long fact that leaves no room", SIZED, [], [1, 2], spare=20, less=SHORT),
     row("keys against the alphabet", LETTERS, [], [1, 2], spare=20, less="sorts facts by their key"),
     row("two values of one key", VALUES, [], [0, 1], spare=20, less="keeps one value for each key"),
+    row("an older fact with a source", SOURCED, [], [1], spare=20, less="takes facts that name a source first"),
 )
 NEED = "takes in another order: artifacts come first, then facts, then questions"
 BUSY = state(artifacts=[made("log_1")], known_facts=[fact("d", "y" * 40)], open_questions=["?" * 40])

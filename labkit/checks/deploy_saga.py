@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from labkit.checks import deploy_saga_rules as rules
-from labkit.checks.common import body, crash_rule, ends
+from labkit.checks.common import body, crash_rule, ends, exits_rule, try_exits
 from labkit.checks.exercise import SQL, Case, Exercise, Property
 from labkit.checks.naps import naps_of
 from labkit.checks.saga_log import Log
@@ -56,11 +56,38 @@ def _weak(process: Process, call: str, landed: bool) -> Cloud:
     return Cloud(process.world.ledger, process.world.clock, by=process.gate.process, hook=hook)
 
 
+def _only(process: Process, app: str) -> Cloud:
+    """The process's cloud, which knows this application alone: each saga is given one of its own."""
+
+    def hook(label: str, key: str | None, act: Act) -> str:
+        def refuse() -> str:
+            raise TerminalError(f"this cloud serves {app!r} alone")
+
+        return process._call_cloud(label, key, act if label.partition(" ")[2] == app else refuse)
+
+    return Cloud(process.world.ledger, process.world.clock, by=process.gate.process, hook=hook)
+
+
+def _leave(deploy: Any, process: Process) -> list[list[Any]]:
+    """Each action and each undo, with a cloud out of which only an exit comes."""
+
+    def every(number: int, what: str) -> Callable[[Callable[..., Any]], Any]:
+        def call(leave: Callable[..., Any]) -> Any:
+            cloud = Cloud(process.world.ledger, process.world.clock, by=process.gate.process, hook=leave)
+            return getattr(list(deploy(cloud, "shop"))[number], what)("exits:step:do")
+
+        return call
+
+    return [told for what in ("execute", "compensate") for number in range(3) for told in try_exits(every(number, what))]
+
+
 def _deploy(apps: Apps, weak: tuple[str, bool] | None, deploy: Any, process: Process) -> list[dict[str, Any]]:
     """Build a saga for each application, then run them one after the other."""
-    cloud = _weak(process, *weak) if weak else process.cloud
     with naps_of(process, passing=False):
-        made = [(saga, list(deploy(cloud, app) or ())) for saga, app in apps]
+        made = []
+        for saga, app in apps:
+            cloud = _weak(process, *weak) if weak else _only(process, app) if len(apps) > 1 else process.cloud
+            made.append((saga, list(deploy(cloud, app) or ())))
         early = process.gate.counts.get("cloud", 0)
         told = []
         for saga, steps in made:
@@ -125,7 +152,7 @@ FAILS = ("goes_wrong", "undo_goes_wrong", "route_refused", "route_lost", "contai
 ALL = (*WORKS, *FAILS, "undo_fails")
 
 CASES = (
-    _case("two_apps", ("d1", "shop"), ("Order 7: ☕", "café"), databases=SQL),
+    _case("two_apps", ("d1", "shop"), ("Order 7: ☕", "Café Nr 7"), databases=SQL),
     _case("deployed", ("d2", "wiki"), engine="sweep"),
     _case("goes_wrong", ("d3", "blog"), schedules=tuple(_faults())),
     _case("undo_goes_wrong", ("d4", "mail"), schedules=tuple(_undo_faults())),
@@ -133,6 +160,7 @@ CASES = (
     _case("route_refused", ("d6", "shop"), weak=("configure_route", False)),
     _case("route_lost", ("d7", "wiki"), weak=("configure_route", True), engine="sweep", faults=("crash",), costly=True),
     _case("container_lost", ("d8", "blog"), weak=("deploy_container", True)),
+    Case("exits", body(NAME, _leave)),
 )
 
 EXERCISE = Exercise(
@@ -149,6 +177,7 @@ EXERCISE = Exercise(
     properties=(
         ends(),
         replace(crash_rule("deployed"), needs="key"),
+        replace(exits_rule("exits"), needs="key"),
         Property(
             "three steps", "the saga is the three steps, and building it does nothing", rules.built, ALL, rules.ran
         ),

@@ -128,6 +128,13 @@ KNOWN = (
         {},
     ),
     row(
+        "a known fact that named no source",
+        "a known fact is given the source of the new one",
+        {"facts": [pair("disk", "97 %")]},
+        {},
+        known_facts=[Fact(key="disk", value="97 %"), HOST],
+    ),
+    row(
         "a value that was known before the last one",
         "compares with the newest value of a key only",
         {"facts": [DISK]},
@@ -146,6 +153,7 @@ KNOWN = (
         for sep in ("", ":", "=", " ", "|", "\x00")
     ),
     _apart("upper and lower case", EXACT, pair("disk", "full"), pair("Disk", "full"), pair("disk", "Full")),
+    _apart("numbers that are equal", EXACT, pair("load", "1"), pair("load", "1.0"), pair("load", "01")),
     _apart("spaces around", EXACT, pair("disk", "full"), pair("disk", "full "), pair(" disk", "full")),
     _apart("two ways to write an accent", EXACT, pair("name", "\u00e9"), pair("name", "e\u0301")),
     row(
@@ -169,9 +177,11 @@ VALUES = (
     _apart("key and value the other way round", "compares key and value in any order", pair("a", "b"), pair("b", "a")),
 )
 TRUTH = "takes an empty plan for no plan"
+LENGTHY = [f"step {n}" for n in range(30)]
 PLANS = (
     row("no plan", NONE_IS_A_PLAN, {}, {}),
     row("an empty plan", TRUTH, {"plan": []}, {"plan": []}),
+    row("a plan of thirty steps", "the plan is cut to a length", {"plan": LENGTHY}, {"plan": LENGTHY}),
     row("another plan", "the plan is not replaced", {"plan": ["rotate", "look"]}, {"plan": ["rotate", "look"]}),
     row(
         "a plan with a step twice",

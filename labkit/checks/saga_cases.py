@@ -16,6 +16,7 @@ from labkit.checks.saga_plans import Plan, Step, play
 from labkit.errors import (
     CallTimeout,
     CompensationFailed,
+    QueueFull,
     SagaFailed,
     StaleTask,
     StoreBusy,
@@ -35,6 +36,9 @@ class Unreachable(Exception):
 DEFINITE: dict[str, Callable[[], Exception]] = {
     "ValueError": lambda: ValueError("no such zone"),
     "KeyError": KeyError,
+    "AssertionError": lambda: AssertionError("the zone is there already"),
+    "AttributeError": lambda: AttributeError("zone"),
+    "ConnectionRefusedError": lambda: ConnectionRefusedError("nobody listens"),
     "TransientError": lambda: TransientError("the cloud is busy"),
     "TerminalError": lambda: TerminalError("no more certificates this month"),
     "StoreBusy": lambda: StoreBusy("the zone is locked"),
@@ -122,7 +126,7 @@ def _failing() -> tuple[Case, ...]:
     for number, (name, error) in enumerate(INDEFINITE.items()):
         step = Step("alert", error, landed=number % 2 == 0, unknown=True)
         made.append(_case(f"lost_{name}", Plan((TLS, step, PAY), f"lost {name}", times=1)))
-    made.append(_case("first_step_is_lost", Plan((lost("tls"), PAY), "first"), databases=SQL))
+    made.append(_case("first_step_is_lost", Plan((lost("tls", undo_fails=(busy, late)), PAY), "first"), databases=SQL))
     falsy = (Step("dns", gives=None), Step("tls", gives=False), Step("alert", final))
     made.append(_case("falsy_undo", Plan(falsy, "falsy undo")))
     return tuple(made)
@@ -137,8 +141,8 @@ def _undoing() -> tuple[Case, ...]:
     a = Step("dns", undo_fails=(busy, late, busy), for_good=True)
     c = Step("tls", undo_fails=(lambda: ValueError("no"),), for_good=True)
     return (
-        case("undo_busy_twice", busy, late),
-        case("undo_busy_twice_landed", late, busy, undo_landed=True),
+        case("undo_busy_twice", lambda: QueueFull(retry_after=2.0), lambda: CallTimeout("no answer")),
+        case("undo_busy_twice_landed", late, lambda: StoreBusy("the zone is locked"), undo_landed=True),
         case("undo_fails", final, for_good=True),
         case("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
         case("undo_busy_then_fails", busy, final, for_good=True),
@@ -149,8 +153,8 @@ def _undoing() -> tuple[Case, ...]:
             Plan(
                 (
                     a,
-                    Step("tls", undo_fails=(final,), for_good=True),
-                    Step("alert", late, unknown=True, undo_fails=(final,), for_good=True),
+                    Step("tls", undo_fails=(KeyError,), for_good=True),
+                    Step("alert", late, unknown=True, undo_fails=(lambda: AssertionError("held"),), for_good=True),
                 ),
                 "all undos",
             ),

@@ -15,7 +15,7 @@ from labkit.checks.common import SWALLOWS, Killed, called, of_its_own
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.saga_log import Log
 from labkit.checks.saga_plans import written
-from labkit.errors import TerminalError
+from labkit.errors import SagaFailed, TerminalError
 from labkit.faults.fault import Crash
 from labkit.faults.process import Process
 from labkit.saga.step import SagaStep
@@ -34,11 +34,11 @@ def _leave(run: Any, place: str, kind: type[BaseException], process: Process) ->
     told: list[BaseException] = []
     said: dict[str, Any] = {"place": place, "kind": kind.__name__}
     first = _call(lambda: run(_steps(name, place, kind, told, process), Log(process.engine, name)))
-    said |= {"asked": bool(told), "came": "" if first is None else type(first).__name__}
+    said |= {"asked": bool(told), "came": "" if first is None else type(first).__name__, "after": len(told) - 1}
     said["own"] = None if first is None or not isinstance(first, Exception) else of_its_own(first, *told)
     said["log"] = written(process, name)
     second = _call(lambda: run(_steps(name, "", kind, [], process), Log(process.engine, name)))
-    said["then"] = "" if second is None else type(second).__name__
+    said["then"] = "" if second is None else "SagaFailed" if isinstance(second, SagaFailed) else type(second).__name__
     said["there"] = sorted(resource for resource in process.cloud.resources() if resource.endswith(f" {name}"))
     return said
 
@@ -56,30 +56,37 @@ def _call(call: Callable[[], Any]) -> BaseException | None:
 def _steps(
     app: str, place: str, kind: type[BaseException], told: list[BaseException], process: Process
 ) -> list[SagaStep]:
-    """Two steps; the second one is told to leave, or fails and the undo of the first is. With no place nothing is told to leave."""
+    """Three steps; the last one is told to leave, or fails and the undo of the one before it is. With no place nothing is told to leave.
+
+    `told` gets the exit, and whatever is called after it.
+    """
     cloud, fails = process.cloud, app.startswith("undo")
 
     def leave() -> None:
         told.append(kind("told to leave"))
         raise told[0]
 
-    @called("execute")
-    def second(key: str) -> None:
-        if place == "action":
-            leave()
-        if fails:
-            raise TerminalError("there is no room for it")
-        cloud.create_alert(app, key=key)
+    def act(what: str, call: Callable[..., Any], leaves: bool = False, refuses: bool = False) -> Callable[[str], None]:
+        @called(what)
+        def made(key: str) -> None:
+            if told:
+                told.append(RuntimeError("it had been told to leave"))
+            if leaves:
+                leave()
+            if refuses:
+                raise TerminalError("there is no room for it")
+            call(app, key=key)
 
-    @called("compensate")
-    def take_back(key: str) -> None:
-        if place == "undo":
-            leave()
-        cloud.delete_dns_record(app, key=key)
+        return made
 
     return [
-        SagaStep("first", lambda key: cloud.create_dns_record(app, key=key), take_back),
-        SagaStep("second", second, lambda key: cloud.delete_alert(app, key=key)),
+        SagaStep("first", act("execute", cloud.issue_certificate), act("compensate", cloud.revoke_certificate)),
+        SagaStep(
+            "second", act("execute", cloud.create_dns_record), act("compensate", cloud.delete_dns_record, place == "undo")
+        ),
+        SagaStep(
+            "third", act("execute", cloud.create_alert, place == "action", fails), act("compensate", cloud.delete_alert)
+        ),
     ]
 
 
@@ -91,8 +98,10 @@ def exits(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             continue
         if one["came"] != one["kind"]:
             return Finding(f"{told}, and {one['came'] or 'nothing'} came out", SWALLOWS)
+        if one["after"]:
+            return Finding(f"{told}, and the saga went on with the next one before it left", "goes on though it was told to leave")
         events = [event for event, _ in one["log"]]
-        kept = ["alert", "dns_record"] if one["place"] == "action" else []
+        kept = ["alert", "certificate", "dns_record"] if one["place"] == "action" else []
         if one["then"] != ("" if kept else "SagaFailed") or [r.split()[0] for r in one["there"]] != kept:
             there = ", ".join(one["there"]) or "nothing"
             return Finding(

@@ -1,7 +1,7 @@
 """Mechanical mutants of a right answer: one small change each, in the order of the source, the same set every time.
 
-A statement is dropped or swapped with the next, a comparison or a condition turned round, an `except` widened or removed, a constant, a state, a number, an
-argument changed or left out. What only words an error or explains is left alone.
+A statement is dropped or swapped with the next (unless both only name something), a comparison or a condition turned round, an `except` widened or
+removed, a constant, a state, a number, an argument changed or left out. What only words an error or explains is left alone.
 
 Not handled here: two changes at once, and which mutants are still right (see `equivalents`).
 """
@@ -87,8 +87,13 @@ def _statements(node: ast.AST, silent: set[int]) -> Iterator[tuple[str, object]]
             if id(statement) in silent:
                 continue
             yield f"drops {_short(statement)}", _drop(field, at)
-            if at + 1 < len(body):
+            if at + 1 < len(body) and not _names_things(statement, body[at + 1]):
                 yield f"swaps {_short(statement)} with the next", _swap(field, at)
+
+
+def _names_things(*statements):
+    """Whether each only gives something a name: in which order mostly means nothing."""
+    return all(isinstance(statement, (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)) for statement in statements)
 
 
 def _drop(field, at):

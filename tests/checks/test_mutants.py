@@ -15,11 +15,8 @@ from tests.checks.mutants import mutants
 PARENTS = (
     "warmup f_string",
     "retry plain_loop",
-    "retry recursive",
     "backoff clamps_the_exponent",
     "idempotency plain_function",
-    "idempotency class_with_steps",
-    "idempotency execute_step",
     "deadline budget_object",
     "resume plain_function",
     "patch joins_by_key",

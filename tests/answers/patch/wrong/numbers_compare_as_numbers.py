@@ -1,0 +1,30 @@
+# wrong: values that are numbers are compared as numbers
+# diagnosed: compares texts after changing them
+from labkit import AgentState, StatePatch, Fact, Artifact
+
+
+def apply_patch(state, patch):
+    def num(v):
+        try:
+            return float(v)
+        except ValueError:
+            return v
+    new = state.model_copy(deep=True)
+    known = {(f.key, num(f.value)) for f in new.known_facts}
+    for f in patch.facts:
+        if (f.key, num(f.value)) not in known:
+            known.add((f.key, num(f.value)))
+            new.known_facts.append(f)
+    if patch.plan is not None:
+        new.plan = list(patch.plan)
+    for q in patch.open_questions:
+        if q not in new.open_questions:
+            new.open_questions.append(q)
+    new.open_questions = [q for q in new.open_questions if q not in patch.answered]
+    for a in patch.artifacts:
+        if a.artifact_id not in [o.artifact_id for o in new.artifacts]:
+            new.artifacts.append(a)
+    for r in patch.risk_flags:
+        if r not in new.risk_flags:
+            new.risk_flags.append(r)
+    return new
