@@ -93,7 +93,7 @@ FULL = state(
 THREE = state(known_facts=FULL.known_facts)
 NAMELESS = state("", known_facts=[fact("", "")], open_questions=[""], artifacts=[made("", "", step="", kind="")])
 EQUAL = state(known_facts=[fact("disk", "97 %"), fact("host", "web1"), fact("disk", "97 %")])
-AGAIN = state(open_questions=["who?", "when?", "who?"], artifacts=[made("log_1"), made("log_1", "other lines")])
+AGAIN = state(open_questions=["who?", "why?", "who?"], artifacts=[made("log_1"), made("log_1", "other lines")])
 PLANNED = state(plan=["look", "report"], known_facts=[fact("disk", "97 %")], open_questions=["who?"], artifacts=[made("log_1")])
 ROOMY = (
     row("room for everything", FULL, [0, 2], [0, 1, 2], [0, 1], spare=5_000),

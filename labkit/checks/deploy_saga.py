@@ -56,18 +56,6 @@ def _weak(process: Process, call: str, landed: bool) -> Cloud:
     return Cloud(process.world.ledger, process.world.clock, by=process.gate.process, hook=hook)
 
 
-def _only(process: Process, app: str) -> Cloud:
-    """The process's cloud, which knows this application alone: each saga is given one of its own."""
-
-    def hook(label: str, key: str | None, act: Act) -> str:
-        def refuse() -> str:
-            raise TerminalError(f"this cloud serves {app!r} alone")
-
-        return process._call_cloud(label, key, act if label.partition(" ")[2] == app else refuse)
-
-    return Cloud(process.world.ledger, process.world.clock, by=process.gate.process, hook=hook)
-
-
 def _leave(deploy: Any, process: Process) -> list[list[Any]]:
     """Each action and each undo, with a cloud out of which only an exit comes."""
 
@@ -83,11 +71,9 @@ def _leave(deploy: Any, process: Process) -> list[list[Any]]:
 
 def _deploy(apps: Apps, weak: tuple[str, bool] | None, deploy: Any, process: Process) -> list[dict[str, Any]]:
     """Build a saga for each application, then run them one after the other."""
+    cloud = _weak(process, *weak) if weak else process.cloud
     with naps_of(process, passing=False):
-        made = []
-        for saga, app in apps:
-            cloud = _weak(process, *weak) if weak else _only(process, app) if len(apps) > 1 else process.cloud
-            made.append((saga, list(deploy(cloud, app) or ())))
+        made = [(saga, list(deploy(cloud, app) or ())) for saga, app in apps]
         early = process.gate.counts.get("cloud", 0)
         told = []
         for saga, steps in made:

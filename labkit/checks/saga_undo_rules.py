@@ -59,7 +59,7 @@ def _why_left(view: View, left: list[str]) -> str:
     if not view.clean and ["undoing", left[0]] in view.first["found"]:
         return UNDER_WAY
     if set(left) == {step.name for step in plan.steps if step.fails}:
-        return LOST
+        return GIVEN_UP if set(left) & set(view.asked("undo")) else LOST
     if not view.clean and not any(step.for_good for step in plan.steps):
         return FORGOTTEN
     if not view.done(1) and not view.asked("undo"):

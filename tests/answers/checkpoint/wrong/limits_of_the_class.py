@@ -1,5 +1,5 @@
 # wrong: the limits belong to the class: the last manager's hold for all
-# diagnosed: deletes more than it must
+# diagnosed: the count is not enforced
 from dataclasses import asdict
 
 from labkit import CheckpointCorrupt, CheckpointExpired, CheckpointNotFound, CheckpointNotResumable, TaskState

@@ -1,5 +1,5 @@
 # wrong: the name of the application is tidied up
-# diagnosed: fails on its own
+# diagnosed: acts on another application
 from labkit import SagaStep, Cloud, TransientError, TerminalError
 import functools, threading
 

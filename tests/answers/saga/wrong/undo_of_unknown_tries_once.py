@@ -1,5 +1,5 @@
 # wrong: the undo of a step with a lost answer is tried once
-# diagnosed: a lost answer is taken for a refusal
+# diagnosed: an undo that failed in passing is given up
 from labkit import SagaStep, SagaLog, TransientError, SagaFailed, CompensationFailed
 
 
