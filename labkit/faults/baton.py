@@ -137,6 +137,8 @@ class Baton:
         if not stuck or self.server is None:
             return False
         circle = _circle(stuck, self.server)
+        if not circle:
+            return True
         names = " and ".join(f"p{a.number}" for a in circle)
         wait = "wait for each other" if len(circle) > 1 else "waits for what it holds itself"
         self.deadlock = f"{names} {wait}"
@@ -168,9 +170,15 @@ class Baton:
 
 
 def _circle(stuck: Sequence[Actor], server: Server) -> list[Actor]:
-    """Of those who wait inside the server, those without whom nobody would be stuck: others only wait for one of them."""
+    """Of those who wait inside the server, those without whom nobody would be stuck: others only wait for one of them.
+
+    None when somebody waits no longer: the server has moved on since it was asked.
+    """
     at = {a.asks.backend_pid: a for a in stuck if a.asks is not None}
-    waits_for = {a: [at[b] for b in server.blockers(backend) if b in at] for backend, a in at.items()}
+    held_up_by = {a: server.blockers(backend) for backend, a in at.items()}
+    if not all(held_up_by.values()):
+        return []
+    waits_for = {a: [at[b] for b in blockers if b in at] for a, blockers in held_up_by.items()}
     for alone in (a for a, others in waits_for.items() if not others):
         return [alone]  # it waits for a connection that nobody moves while it waits: its own
     actor, way = stuck[0], []
