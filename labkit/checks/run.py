@@ -149,7 +149,7 @@ def _check(
         used += [database] if database else []
         if heard.over:
             break
-    return _conclude(heard, used, missing)
+    return _conclude(heard, used, missing, _tested(heard.exercise, databases))
 
 
 def _round(
@@ -164,6 +164,12 @@ def _round(
             killed = kills(heard.exercise, nursery, patience.stall, patience.total, **job, url=url, folder=folder)
             with closing(killed) as words:
                 _hear(heard, patience, words)
+
+
+def _tested(asked: Exercise, databases: tuple[str, ...]) -> set[str]:
+    """The properties that some case on these databases looks at: of the others nothing is said to who asked for one database alone."""
+    cases = [case.name for database in _rounds(asked, databases) for case in asked.cases_on(database)]
+    return {prop.name for prop in asked.properties if any(map(prop.looks_at, cases))} | {"ends"}
 
 
 def _rounds(asked: Exercise, databases: tuple[str, ...]) -> list[str]:
@@ -269,13 +275,13 @@ def _broke_off(heard: _Listening, why: str) -> None:
         heard.unusable = f"the answer ends the process while it loads: {why}"
 
 
-def _conclude(heard: _Listening, used: list[str], missing: str) -> CheckReport:
+def _conclude(heard: _Listening, used: list[str], missing: str, tested: set[str]) -> CheckReport:
     asked = heard.exercise
     if heard.unusable or (heard.failed and not heard.jury.broken):
         return CheckReport(asked.id, UNUSABLE, message=heard.unusable or heard.failed)
     if heard.forbidden:
         return _forbidden(asked, heard.forbidden)
-    judged = [_only_here(one, used) for one in heard.jury.verdicts()]
+    judged = [_only_here(one, used) for one in heard.jury.verdicts() if one.name in tested]
     certificate = heard.covered.line(used, sum(one.verdict == BROKEN for one in judged))
     message = "; ".join(filter(None, [heard.failed, missing]))
     return CheckReport(

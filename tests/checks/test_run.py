@@ -419,3 +419,13 @@ def test_line_of_an_error_inside_a_body():
     report = check(source.replace("except Exception", "except BaseException"), "retry", databases=())
     exits = next(one for one in report.properties if one.name == "lets every exit through")
     assert "the call raised RetriesExhausted (line 15 of the answer)" in exits.message
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("exercise", "style"), [("claim", "core_one_statement"), ("checkpoint", "plain_class")])
+def test_one_database_alone(exercise, style):
+    """Who asks for one database hears of what is tested there, and a right answer holds; a property of the other one alone is not spoken of."""
+    source = (ROOT / f"tests/answers/{exercise}/right/{style}.py").read_text()
+    report = check(source, exercise, databases=("postgres",))
+    assert HOLDS == report.verdict, report.properties
+    assert len(report.properties) < len(run.registry.find(exercise).properties)
