@@ -98,7 +98,7 @@ def test_words_of_every_wrong_shape_give_a_report(word):
     for said in shapes(word):
         heard = _Listening(WARMUP, Jury(WARMUP, lambda line: f"line {line}"), loaded=True)
         _hear(heard, patience, iter([said, {"covered": "keys", "runs": 1}]))
-        report = _conclude(heard, [], "").printable()
+        report = _conclude(heard, [], "", {prop.name for prop in heard.exercise.properties}).printable()
         assert whole(report).encode()
         assert page(report).encode()
         assert "\x1b" not in json.dumps(report.to_data(), ensure_ascii=False)
