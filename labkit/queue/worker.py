@@ -21,7 +21,15 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from labkit.commit import keeping
 from labkit.database import in_one_line
-from labkit.errors import DeadlineExceeded, StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue
+from labkit.errors import (
+    DeadlineExceeded,
+    StaleLease,
+    StoreBusy,
+    StoreFull,
+    TerminalError,
+    TransientError,
+    UnstorableValue,
+)
 from labkit.queue.job import Ask, GiveBack, Job, handler_of
 from labkit.queue.lease import Lease
 from labkit.queue.queue import TaskQueue
@@ -33,7 +41,7 @@ from labkit.task import Task
 T = TypeVar("T")
 BEATS = 4  # heartbeats within one lease: two in a row may fail, and the third still comes well before it ends
 POLL_SECONDS = 0.5
-_OUTAGE = (StoreBusy, DBAPIError, NoFreeConnection)
+_OUTAGE = (StoreBusy, StoreFull, DBAPIError, NoFreeConnection)
 _log = logging.getLogger("labkit.worker")
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
-from labkit.errors import StaleLease, StoreBusy, TerminalError, TransientError, UnstorableValue, UsageError
+from labkit.errors import StaleLease, StoreBusy, StoreFull, TerminalError, TransientError, UnstorableValue, UsageError
 from labkit.queue import GiveBack, Job, TaskCancelled, TaskQueue, Worker
 from labkit.task import TaskState
 from tests.queue.helpers import Ticks, ends, taken
@@ -344,7 +344,10 @@ def test_let_go(queue: TaskQueue, ticks: Ticks) -> None:
     assert ("other", 0, 1) == (queue.get(task_id).result, w1.done, w1.lost)
 
 
-def test_outage_of_the_database(queue: TaskQueue, ticks: Ticks, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("outage", [StoreBusy, StoreFull])
+def test_outage_of_the_database(
+    queue: TaskQueue, ticks: Ticks, monkeypatch: pytest.MonkeyPatch, outage: type[Exception]
+) -> None:
     """An outage while claiming makes a worker look again later; while completing it tries again and does not fail the task."""
     task_id = queue.submit("deploy")
     claim, finish, calls = queue.claim, queue.complete_and_claim, list[str]()
@@ -353,7 +356,7 @@ def test_outage_of_the_database(queue: TaskQueue, ticks: Ticks, monkeypatch: pyt
         def call(*arguments: object) -> object:
             calls.append(name)
             if calls.count(name) <= 2:
-                raise StoreBusy
+                raise outage
             return act(*arguments)
 
         return call
