@@ -113,17 +113,15 @@ Index("progress_of_task", progress_log.c.task_id, progress_log.c.position)
 Index("progress_one_end_a_run", progress_log.c.task_id, progress_log.c.run, unique=True,
       sqlite_where=progress_log.c.terminal, postgresql_where=progress_log.c.terminal)  # fmt: skip
 
-saga_log = (
-    Table(  # what a saga has begun, done and undone; its order is `seq`, and whoever writes must have read all of it
-        "saga_log",
-        metadata,
-        Column("saga_id", _ID, primary_key=True),
-        Column("seq", BigInteger, primary_key=True, autoincrement=False),
-        Column("event", Text, nullable=False),
-        Column("step", Text, nullable=False, server_default=""),
-        Column("error", Text, nullable=False, server_default=""),
-        _stamp("time"),
-    )
+saga_log = Table(  # what a saga has begun, done and undone, in the order of `seq`; whoever writes must have read all of it
+    "saga_log",
+    metadata,
+    Column("saga_id", _ID, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("event", Text, nullable=False),
+    Column("step", Text, nullable=False, server_default=""),
+    Column("error", Text, nullable=False, server_default=""),
+    _stamp("time"),
 )
 
 checkpoints = Table(  # snapshots of tasks; their order is `seq`, never the time

@@ -20,6 +20,7 @@ from typing import Any
 
 from labkit import material
 from labkit.errors import UsageError
+from labkit.plural import counted
 
 MEMORY = ".labkit"  # in the work folder: `copied.json`, and `passed/` with an empty file per exercise
 FIRST = "notebooks/00-start-here.ipynb"
@@ -38,8 +39,7 @@ class Filled:
 
     def text(self) -> str:
         """Lines for a person; a learner's file that was left alone is named."""
-        copied = len(self.names("copied"))
-        lines = [f"{self.folder}: {copied} {'file' if copied == 1 else 'files'} copied, {len(self.names('updated'))} updated"]
+        lines = [f"{self.folder}: {counted(len(self.names('copied')), 'file')} copied, {len(self.names('updated'))} updated"]
         lines += [f"not copied: {name}: {self.why[name]}" for name in self.names("blocked")]
         for name in self.names("kept"):
             lines.append(f"kept as you changed it: {name} (for the newer one: labkit reset {Path(name).stem})")

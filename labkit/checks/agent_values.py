@@ -85,6 +85,16 @@ def as_wanted(off: Callable[[Any, dict[str, Any]], Finding | None], what: str) -
     return find
 
 
+def afresh(find: Callable[[Seen, dict[str, Any]], Finding | None]) -> Callable[[Seen, dict[str, Any]], Finding | None]:
+    """For a property's `find`: the same of calls in one process that have nothing to do with each other."""
+
+    def told(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+        found = find(seen, facts)
+        return found and Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
+
+    return told
+
+
 def each(
     name: str, one: Callable[[Callable[..., Any], Any, Process], Any], rows: Sequence[Any], *, afresh: bool = True
 ) -> Callable[[Answer], list[Callable[[Process], Any]]]:

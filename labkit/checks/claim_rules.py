@@ -11,7 +11,7 @@ from labkit.checks.claim_order import came, given_out, id_of, in_order, leaves_n
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.rows import Row, changed
 from labkit.database import parse_time
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 NEVER_STORED = "hands out what it has not stored: the transaction is not committed, or the row is not changed"
 

@@ -93,7 +93,7 @@ EXERCISE = Exercise(
         Property(
             "starts afresh",
             "calls do not see each other",
-            rules.afresh,
+            rules.each_afresh,
             ("several",),
             rules.chose,
             unless=("takes what fits", "the newest facts"),

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.agent.state import ContextSlice
-from labkit.checks.agent_values import as_wanted, gave, is_model, rows_of, told, why_odd
+from labkit.checks.agent_values import afresh, as_wanted, gave, is_model, rows_of, told, why_odd
 from labkit.checks.context_cases import Row, sent
 from labkit.checks.exercise import Finding, Seen
 from labkit.faults.outcome import cut
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 SECTIONS = {"artifacts": "Artifact", "facts": "Fact", "open_questions": ""}
 IN_THE_STATE = {"artifacts": "artifacts", "facts": "known_facts", "open_questions": "open_questions"}
@@ -38,6 +38,7 @@ def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
 
 chose = gave("ContextSlice")
 wanted_of_each = as_wanted(_off, "a slice")
+each_afresh = afresh(wanted_of_each)
 
 
 def _raised(row: Row, error: dict[str, Any], begins: str) -> Finding | None:
@@ -123,16 +124,6 @@ def unchanged(seen: Seen, facts: dict[str, Any]) -> Finding | None:
                 f"{row.says}: {came['changed'][0]} of the state is another one after the call", "changes the state"
             )
     return None
-
-
-def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Calls that have nothing to do with each other do not see each other."""
-    found = wanted_of_each(seen, facts)
-    return (
-        Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
-        if found
-        else None
-    )
 
 
 def in_short(ended: dict[str, Any]) -> str:

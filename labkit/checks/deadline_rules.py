@@ -12,7 +12,7 @@ from typing import Any
 
 from labkit.checks.common import raised
 from labkit.checks.exercise import Finding, Seen
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 NO_LIST = ", not a list"
 FROM_THE_START = "the time left is wrong from the start: another clock, another zone or a constant"

@@ -15,10 +15,10 @@ from typing import Any
 from labkit.checks.exercise import Exercise, Finding, Property, Seen
 from labkit.checks.slips import OWN, OWN_ERROR, slip, with_place
 from labkit.checks.texts import printable
-from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN as BROKEN
 from labkit.faults.report import HOLDS as HOLDS
 from labkit.faults.report import NOT_EXERCISED as NOT_EXERCISED
+from labkit.plural import counted
 
 NOT_ATTEMPTED, UNUSABLE = "not_attempted", "unusable"
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)  # from a run that no property thought of

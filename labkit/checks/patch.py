@@ -115,7 +115,7 @@ EXERCISE = Exercise(
         Property(
             "starts afresh",
             "calls do not see each other",
-            rules.afresh,
+            rules.each_afresh,
             ("several",),
             rules.applied,
             unless=("a new value beside the old", "leaves the rest alone"),

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.agent_values import as_wanted, differing, gave, is_model, rows_of, told, why_odd
+from labkit.checks.agent_values import afresh, as_wanted, differing, gave, is_model, rows_of, told, why_odd
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.patch_cases import IN_ORDER, NONE_IS_A_PLAN, Row
 from labkit.faults.outcome import cut
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 MODELS = {"known_facts": "Fact", "artifacts": "Artifact"}
 IN_THE_PATCH = {
@@ -42,6 +42,7 @@ def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
 
 applied = gave("AgentState")
 wanted_of_each = as_wanted(_off, "a state")
+each_afresh = afresh(wanted_of_each)
 
 
 def _which(row: Row, name: str, got: Any, wanted: Any) -> str:
@@ -92,16 +93,6 @@ def twice(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             said = f"{row.says}, applied a second time: {name} {_is(again['value'][name])}, and was {_shown(once['value'][name])}"
             return Finding(said, "a patch that comes twice is not applied once")
     return None
-
-
-def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """Calls that have nothing to do with each other do not see each other."""
-    found = wanted_of_each(seen, facts)
-    return (
-        Finding(f"several calls in one process, {found.message}", "keeps something from one call to the next")
-        if found
-        else None
-    )
 
 
 def in_short(row: Row, ended: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 from labkit.checks.common import raised
 from labkit.checks.exercise import Finding, Seen
-from labkit.faults.plural import counted
 from labkit.faults.scenario import Call
+from labkit.plural import counted
 
 READY = "container shop ready"
 

@@ -28,7 +28,7 @@ from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.folder import new_folder
 from labkit.faults.nursery import SIGXCPU, Nursery, Overtime
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.checks.imports:load_names", "labkit.faults.warming:warm"])
 
@@ -237,7 +237,7 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             heard.last_token = seen.end.token
             heard.jury.hear(seen)
             # one run that uses up what it may is enough: each of the others would take as long
-            heard.finished = any(outcome.how == "endless" or _used_up(outcome.error) for outcome in seen.end.outcomes)
+            heard.finished = any(one.how == "endless" or one.error.get("type") == "MemoryError" for one in seen.end.outcomes)
         case {"case": case, "database": database}:
             heard.case, heard.database = wire.case(heard.exercise, case), database
             heard.output = said.get("output", heard.output)
@@ -256,10 +256,6 @@ def _take(heard: _Listening, said: dict[str, Any]) -> None:
             _broke_off(heard, why)
         case {"failed": why}:
             heard.failed = f"the check itself failed: {last_line(why)}"
-
-
-def _used_up(error: dict[str, Any]) -> bool:
-    return error.get("type") == "MemoryError"
 
 
 def last_line(why: object) -> str:

@@ -9,7 +9,7 @@ import shlex
 
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE, CheckReport, Judged
 from labkit.checks.slips import OWN_ERROR
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 MARKS = {HOLDS: "ok", BROKEN: "XX"}
 

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.kill import kill_runs
-from labkit.faults.plural import counted
 from labkit.faults.report import BROKEN, HOLDS, NOT_EXERCISED, Counterexample, Report, judge, simplest
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import End, Scenario, alone
@@ -23,6 +22,7 @@ from labkit.faults.search import FAULTS, search_runs
 from labkit.faults.sweep import Closure, sweep_runs
 from labkit.faults.trace import Trace
 from labkit.faults.world import World
+from labkit.plural import counted
 
 
 @contextmanager

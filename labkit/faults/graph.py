@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from labkit.faults.paint import cells, clean, crop
-from labkit.faults.plural import counted
+from labkit.plural import counted
 
 WIDTH = 98
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from labkit.faults.baton import Actor
-from labkit.faults.plural import counted
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Schedule
+from labkit.plural import counted
 
 MOST_ORDERS = 5_000
 PATIENCE = 30  # moves in a row, after which somebody else moves

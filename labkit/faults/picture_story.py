@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from labkit.faults.plural import counted
 from labkit.faults.trace import Line, Trace
+from labkit.plural import counted
 
 AGAIN = re.compile(r"(^|[\s,;(]+)again\)?$")
 WRITES = re.compile(r"^(?!\s*select\b).*\b(insert|update|delete|replace|merge|upsert)\b", re.IGNORECASE | re.DOTALL)

@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from labkit.faults.plural import counted
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.scenario import Body, End
 from labkit.faults.schedule import Schedule
 from labkit.faults.world import Photograph
+from labkit.plural import counted
 
 MOST_RUNS = 2_000
 MOST_CRASHES = 8

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from labkit.faults import End, Report, open_world
 from labkit.faults.graph import Graph, graph
-from labkit.faults.plural import counted
 from labkit.faults.runner import Runner
 from labkit.lessons.sagas_world import there
+from labkit.plural import counted
 from labkit.saga.story import Story
 
 Ways = set[tuple[str, str]]

@@ -25,6 +25,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from labkit.database import in_one_line, is_busy, open_engine
 from labkit.errors import UsageError
+from labkit.plural import counted
 from labkit.queue.job import Handler, handler_of
 from labkit.queue.pool import WorkerPool
 from labkit.queue.queue import TaskQueue
@@ -76,12 +77,12 @@ def work(
     pool = WorkerPool(queue, handler, workers=workers, keep_connection=True)
     with _signals() as told:
         pool.start()
-        say(f"working: {_counted(workers, 'worker')}, lease {lease_seconds:g} s")
+        say(f"working: {counted(workers, 'worker')}, lease {lease_seconds:g} s")
         _wait(told, pool)
         pool.stop()
         say("stopping: no further task is taken")
         if not pool.join(grace_seconds):
-            say(f"gave {_counted(pool.let_go(), 'task')} back")
+            say(f"gave {counted(pool.let_go(), 'task')} back")
     say(f"stopped: {_account(pool)}")
     if pool.broken is not None:
         raise pool.broken
@@ -90,12 +91,8 @@ def work(
 
 def _account(pool: WorkerPool) -> str:
     done, failed, lost, left = (sum(getattr(w, what) for w in pool.workers) for what in ("done", "failed", "lost", "busy"))
-    said = [f"{done} done", f"{_counted(failed, 'attempt')} failed", f"{lost} lost to others"]
+    said = [f"{done} done", f"{counted(failed, 'attempt')} failed", f"{lost} lost to others"]
     return ", ".join(said + ([f"{left} left to their leases"] if left else []))
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def log_to_stderr() -> None:
