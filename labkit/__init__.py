@@ -14,7 +14,7 @@ _ERRORS = [
     "LabkitError", "TransientError", "TerminalError", "CallTimeout", "UsageError", "RetriesExhausted", "DeadlineExceeded",
     "TaskNotFound", "StaleTask", "InvalidTransition", "UnstorableValue", "StoreBusy", "StoreCorrupt", "StaleLease", "QueueFull", "StoreFull",
     "CheckpointNotFound", "CheckpointExpired", "CheckpointCorrupt", "CheckpointNotResumable", "StaleCheckpoint", "StaleJournal", "BudgetTooSmall",
-    "ValueTooLarge", "ArtifactNotFound",
+    "ValueTooLarge", "ArtifactNotFound", "StaleState", "StateNotFound", "BadArguments", "ModelUnavailable", "ModelRefused", "BudgetExhausted",
     "StaleSaga", "SagaFailed", "CompensationFailed", "PostgresUnavailable", "TaskCancelled", "WaitTimeout",
 ]
 
@@ -32,6 +32,7 @@ _HOME = {  # name -> module, in the order in which a reader meets them
     **dict.fromkeys(["AgentState", "StatePatch", "Fact", "Artifact", "ContextSlice"], "agent.state"),
     "ArtifactStore": "agent.artifacts",
     "ToolJournal": "agent.journal",
+    **dict.fromkeys(["AgentStates", "KeptState"], "agent.states"),
     **dict.fromkeys(["Saga", "SagaStep", "SagaLog", "run_saga", "saga_step"], "saga"),
     "write_transaction": "database",
     "Trace": "faults.trace",

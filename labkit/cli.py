@@ -79,6 +79,11 @@ def port(text: str) -> int:
     return number
 
 
+def free_port(text: str) -> int:
+    """The same, or 0 for any that is free."""
+    return 0 if count(text) == 0 else port(text)
+
+
 def threads(text: str) -> int:
     """A number of workers that one process can have."""
     number = count(text)
@@ -176,6 +181,12 @@ def worker(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
 
 
+def mcp(arguments: argparse.Namespace) -> int:
+    from labkit.mcp_server import command
+
+    return command.serve(arguments.database_url, port=arguments.http, say=partial(print, flush=True))
+
+
 def release(arguments: argparse.Namespace) -> int:
     from labkit.classroom.release import command
 
@@ -244,6 +255,12 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--workers", type=threads, default=1, metavar="N", help=f"threads, each with a task, up to {MOST_WORKERS} (default: 1)")
     sub.add_argument("--lease", type=seconds, default=60.0, metavar="S", help="seconds until the task of a dead worker is taken by another (default: 60)")
     sub.add_argument("--grace", type=seconds, default=30.0, metavar="S", help="seconds to finish in when told to stop (default: 30)")
+    sub = add(
+        "mcp", mcp, "Share the states of agents over the Model Context Protocol: stdio, or HTTP on this machine.",
+        "labkit mcp --database-url sqlite:///tasks.db --http 8765",
+    )  # fmt: skip
+    sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
+    sub.add_argument("--http", type=free_port, metavar="PORT", help="listen at http://127.0.0.1:PORT/mcp, 0 for any free port (default: stdio)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

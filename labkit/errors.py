@@ -154,6 +154,34 @@ class StaleJournal(LabkitError):
     """Another process has gone on with this conversation; nothing was written."""
 
 
+class BadArguments(TerminalError):
+    """What a model wrote as arguments of a tool cannot be used; the message is for the model."""
+
+
+class ModelUnavailable(TransientError):
+    """The model gave no answer that can be used; asking again may help."""
+
+
+class ModelRefused(TerminalError):
+    """The model's endpoint refuses what we ask, and always will."""
+
+
+class BudgetExhausted(TerminalError):
+    """A run has used up one of its budgets; `budget` names it."""
+
+    budget: str = ""
+
+
+class StateNotFound(LabkitError):
+    """The agent has no state of this task."""
+
+
+class StaleState(LabkitError):
+    """Another agent has changed the state since this version: read it and apply again."""
+
+    version: int = 0  # the newest
+
+
 class BudgetTooSmall(LabkitError):
     """Not even the parts that must be there fit into the budget."""
 

@@ -158,6 +158,8 @@ messages = Table(  # the conversation of an agent with its model, each message a
     Column("task_id", _ID, primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("message", Text, nullable=False),
+    _count("tokens"),  # what it cost
+    _count("millis"),
 )
 
 tool_results = Table(  # what a tool call gave, kept before the model is told
@@ -165,7 +167,17 @@ tool_results = Table(  # what a tool call gave, kept before the model is told
     metadata,
     Column("task_id", _ID, primary_key=True),
     Column("call_id", _ID, primary_key=True),
-    Column("result", Text, nullable=False),
+    Column("result", Text),  # null while the call is being made
+)
+
+agent_states = Table(  # what an agent knows of a task, shared; whoever writes must have read the version before
+    "agent_states",
+    metadata,
+    Column("agent_id", _ID, primary_key=True),
+    Column("task_id", _ID, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    _stamp("updated_at"),
 )
 
 _FIELDS = frozenset(field.name for field in fields(Task))

@@ -19,6 +19,7 @@ WITH_DATA = {
     "CompensationFailed": {"remaining": ["x"]},
     "UnstorableValue": {"path": "result"},
     "StoreCorrupt": {"kept_at": "x.corrupt"},
+    "StaleState": {"version": 4},
     "TransientError": {"retry_after": 7.0},
 }
 

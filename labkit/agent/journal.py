@@ -5,16 +5,20 @@ its last message, and a call whose result is there is not made again. A message 
 processes go on with one run, the first to write goes on and the other gets `StaleJournal`. The first result of a call is the one that stays. A crash
 leaves a message or a result whole, or not at all.
 
-Not handled here: a crash between a tool's effect and its result. The call is made again then, so the tool gets a key that stays the same (see `loop`).
+Each message says what it cost, so what a run has spent survives its processes too.
+
+Not handled here: a crash between a tool's effect and its result. The call is made again then, so the tool gets a key that stays the same; of one that
+knows no keys it is written down beforehand that it began (see `calls`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import IntegrityError
 
 from labkit.commit import one_commit
@@ -25,11 +29,26 @@ from labkit.store.contract import plain_key
 from labkit.tables import messages, tool_results
 
 Message = dict[str, Any]
-_APPEND = for_both("INSERT INTO messages (task_id, seq, message) VALUES (:id, :seq, :message) RETURNING seq")
-_RECORD = for_both(
-    "INSERT INTO tool_results (task_id, call_id, result) VALUES (:id, :call, :result) "
-    "ON CONFLICT (task_id, call_id) DO NOTHING RETURNING call_id"
+_APPEND = for_both(
+    "INSERT INTO messages (task_id, seq, message, tokens, millis) VALUES (:id, :seq, :message, :tokens, :millis) RETURNING seq"
 )
+# the row of a call that has begun holds no result yet; the first result stays
+_RECORD = for_both(
+    "INSERT INTO tool_results AS kept (task_id, call_id, result) VALUES (:id, :call, :result) "
+    "ON CONFLICT (task_id, call_id) DO UPDATE SET result = excluded.result WHERE kept.result IS NULL RETURNING call_id"
+)
+_COST = text("SELECT sum(tokens), sum(millis) FROM messages WHERE task_id = :id")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What something took: tokens of the model, and milliseconds of a process at work."""
+
+    tokens: int = 0
+    millis: int = 0
+
+
+NOTHING = Cost()
 
 
 class ToolJournal:
@@ -43,11 +62,11 @@ class ToolJournal:
         """The conversation, oldest first; each call gives messages of its own. A new instance reads them anew."""
         return [json.loads(text) for text in self._read()]
 
-    def append(self, message: Mapping[str, Any]) -> None:
-        """Append a message. `StaleJournal` when another process has appended since this instance read."""
+    def append(self, message: Mapping[str, Any], cost: Cost = NOTHING) -> None:
+        """Append a message and what it cost. `StaleJournal` when another process has appended since this instance read."""
         text = _as_json("message", dict(message))
         known, self._known = self._read(), None  # subtle: whatever stops us here, the next call reads anew
-        values = {"id": self.task_id, "seq": len(known) + 1, "message": text}
+        values = {"id": self.task_id, "seq": len(known) + 1, "message": text, **vars(cost)}
         try:
             with one_commit(self._engine) as execute:
                 execute(_APPEND[self._engine.dialect.name], values)
@@ -55,21 +74,41 @@ class ToolJournal:
             raise StaleJournal(f"another process has written message {len(known) + 1} of task {self.task_id}") from error
         self._known = [*known, text]
 
+    def cost(self) -> Cost:
+        """What the run has cost so far, in all processes that worked on it."""
+        with reading(self._engine) as connection:
+            tokens, millis = connection.execute(_COST, {"id": self.task_id}).one()
+        return Cost(int(tokens or 0), int(millis or 0))
+
     def result(self, call_id: str) -> str | None:
         """What the call gave; None when no result was kept, which is not the same as an empty one."""
-        table = tool_results.c
-        query = select(table.result).where(table.task_id == self.task_id, table.call_id == plain_key("call_id", call_id))
-        with reading(self._engine) as connection:
-            kept = connection.execute(query).scalar()
-        return None if kept is None else str(json.loads(kept))
+        row = self._row_of(call_id)
+        return None if row is None or row[0] is None else str(json.loads(row[0]))
+
+    def begin(self, call_id: str) -> None:
+        """Write down that the call is about to be made. Beginning twice is beginning once."""
+        self._put(call_id, None)
+
+    def begun(self, call_id: str) -> bool:
+        """Whether the call was begun, or has a result."""
+        return self._row_of(call_id) is not None
 
     def record(self, call_id: str, text: str) -> None:
         """Keep what the call gave. A second result of one call changes nothing."""
         if not isinstance(text, str):
             raise UnstorableValue(f"result must be text, not {type(text).__name__}", path="result")
-        values = {"id": self.task_id, "call": plain_key("call_id", call_id), "result": _as_json("result", text)}
+        self._put(call_id, _as_json("result", text))
+
+    def _put(self, call_id: str, result: str | None) -> None:
+        values = {"id": self.task_id, "call": plain_key("call_id", call_id), "result": result}
         with one_commit(self._engine) as execute:
             execute(_RECORD[self._engine.dialect.name], values)
+
+    def _row_of(self, call_id: str) -> Any:
+        table = tool_results.c
+        query = select(table.result).where(table.task_id == self.task_id, table.call_id == plain_key("call_id", call_id))
+        with reading(self._engine) as connection:
+            return connection.execute(query).first()
 
     def _read(self) -> list[str]:
         if self._known is None:

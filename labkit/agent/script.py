@@ -2,7 +2,7 @@
 
 It stands where an endpoint would stand, behind the same client and the same wire format. A reply is a pure function of the conversation, so an agent
 that is killed and goes on from its journal gets the answer that it would have got. Ids of calls count the calls of the conversation,
-so they differ from each other and are the same on every run.
+so they differ from each other and are the same on every run. Asked with `stream`, it says the same in pieces.
 
 Not handled here: a model's mood. For another answer to the same messages, write another function.
 """
@@ -10,7 +10,7 @@ Not handled here: a model's mood. For another answer to the same messages, write
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ import httpx
 Message = dict[str, Any]
 Reply = Callable[[list[Message]], Message]  # the conversation -> the assistant's next message
 CHARS_PER_TOKEN = 4  # a rule of thumb; only an endpoint knows its own count
+PIECE = 12  # characters of a text that is sent in pieces
 
 
 def says(text: str) -> Message:
@@ -61,7 +62,11 @@ class ScriptedModel:
             messages = asked["messages"]
         except (ValueError, KeyError, TypeError):
             return _refused(400, "the body must be JSON with `messages`")
-        return httpx.Response(200, json=completion(self._reply(messages), messages, str(asked.get("model", ""))))
+        said = completion(self._reply(messages), messages, str(asked.get("model", "")))
+        if not asked.get("stream"):
+            return httpx.Response(200, json=said)
+        with_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
+        return httpx.Response(200, content=streamed(said, with_usage), headers={"content-type": "text/event-stream"})
 
 
 def completion(message: Message, messages: Sequence[Message], model: str) -> dict[str, Any]:
@@ -80,6 +85,36 @@ def completion(message: Message, messages: Sequence[Message], model: str) -> dic
         "choices": [{"index": 0, "finish_reason": "tool_calls" if asked else "stop", "message": said}],
         "usage": {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got},
     }
+
+
+def streamed(said: Mapping[str, Any], with_usage: bool) -> bytes:
+    """A completion as server-sent events, piece by piece; put together again they say the same."""
+    choice = said["choices"][0]
+    parts = [(delta, None) for delta in _deltas(choice["message"])] + [({}, choice["finish_reason"])]
+    chunks: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} for delta, reason in parts
+    ]
+    if with_usage:
+        chunks.append({"choices": [], "usage": said["usage"]})
+    head = {name: said[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    events = [json.dumps(head | chunk) for chunk in chunks] + ["[DONE]"]
+    return "".join(f"data: {event}\n\n" for event in events).encode()
+
+
+def _deltas(message: Message) -> Iterator[dict[str, Any]]:
+    """What each piece of a message adds to those before it."""
+    yield {"role": "assistant", "content": None if message.get("content") is None else ""}
+    for piece in _pieces(message.get("content") or ""):
+        yield {"content": piece}
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call["function"]
+        yield {"tool_calls": [{**call, "index": index, "function": {**function, "arguments": ""}}]}
+        for piece in _pieces(function["arguments"]):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
 def _refused(status: int, message: str) -> httpx.Response:

@@ -119,6 +119,8 @@ class Exercise:
     properties: tuple[Property, ...]
     hints: tuple[str, ...]
     methods: dict[str, Sequence[str]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()  # packages beyond those that labkit always has
+    preload: str = ""  # module:function that loads what takes long; a warm parent calls it before it forks
     shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once
 
     def to_show(self) -> list[tuple[str, str]]:
@@ -138,9 +140,12 @@ class Exercise:
         return next(case for case in self.cases if case.name == name)
 
     def cases_on(self, database: str) -> tuple[Case, ...]:
-        """The cases that belong to this database, costly ones last; "" for those that need none."""
+        """The cases that belong to this database; "" for those that need none. Single runs come first, costly cases last.
+
+        So what is wrong anyway is found in milliseconds, and shown in a run that no fault disturbs.
+        """
         found = [c for c in self.cases if ((database in c.databases) if database else not c.databases)]
-        return tuple(sorted(found, key=lambda case: case.costly))
+        return tuple(sorted(found, key=lambda case: (case.costly, case.engine != "once")))
 
     @property
     def databases(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,9 @@ def begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer 
     here = folder / "here"
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
+    if asked.preload:  # done already, where a warm parent has forked us
+        module, _, name = asked.preload.partition(":")
+        getattr(import_module(module), name)()
     limit_resources()
     hide()
     imports.refused.clear()

@@ -19,7 +19,7 @@ NAME = "execute_task_if_not_done"
 
 
 SWEPT = ("fresh",)
-ENDED = (*SWEPT, "left_running", "left_waiting", "left_failed", "falsy_result")
+ENDED = (*SWEPT, "fresh_undisturbed", "left_running", "left_waiting", "left_failed", "falsy_result")
 
 fresh = Story()
 left_running = Story(
@@ -52,6 +52,7 @@ def _second_call(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _cases() -> tuple[Case, ...]:
     return (
         fresh.case("fresh", NAME, engine="sweep"),
+        fresh.case("fresh_undisturbed", NAME, databases=("sqlite",)),
         left_running.case("left_running", NAME),
         left_waiting.case("left_waiting", NAME),
         left_failed.case("left_failed", NAME),

@@ -38,6 +38,7 @@ VALUES = frozenset({"labkit.agent", "labkit.agent.state"})  # of the agent, what
 HOMES = VALUES | {
     "labkit",
     *(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database", "saga", "checkpoint")),
+    *(f"labkit.{name}" for name in ("progress", "agent.journal")),
 }
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")

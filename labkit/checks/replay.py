@@ -13,7 +13,7 @@ from labkit.checks import registry, wire
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.exercise import Exercise
 from labkit.checks.judge import BROKEN, Jury
-from labkit.checks.run import NURSERY, PATIENCE, Patience, last_line, room
+from labkit.checks.run import PATIENCE, Patience, lacking, last_line, nursery_with, room
 from labkit.checks.texts import printable
 from labkit.errors import UsageError
 from labkit.faults.database_world import check_kind
@@ -23,7 +23,7 @@ from labkit.faults.trace import Trace
 
 
 def run_replay(
-    token: str, source: str, *, judged: bool = True, nursery: Nursery = NURSERY, patience: Patience = PATIENCE
+    token: str, source: str, *, judged: bool = True, nursery: Nursery | None = None, patience: Patience = PATIENCE
 ) -> Trace:
     """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
     asked = Token.parse(token)
@@ -32,6 +32,8 @@ def run_replay(
     known = [one.name for one in found.cases]
     if case not in known:
         raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
+    if lacking(found):
+        raise UsageError(lacking(found))
     try:
         look(source, found)
     except NotAttempted:
@@ -49,7 +51,7 @@ def run_replay(
             "url": url,
             "folder": str(folder),
         }
-        trace, found_broken = _replayed(found, nursery, patience, job)
+        trace, found_broken = _replayed(found, nursery or nursery_with(found.preload), patience, job)
     return trace.with_broken(found_broken) if judged else trace
 
 

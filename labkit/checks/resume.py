@@ -48,7 +48,7 @@ def _cases() -> tuple[Case, ...]:
         running.case("running", NAME, engine="sweep", faults=("crash",), databases=("sqlite",)),
         waiting.case("waiting", NAME, engine="sweep", faults=("crash",), databases=("sqlite",)),
         failed.case("failed", NAME, engine="sweep"),  # passes through pending and running, with their crash points
-        pending.case("pending_undisturbed", NAME, databases=("postgres",)),
+        pending.case("pending_undisturbed", NAME),
         running.case("running_undisturbed", NAME, databases=("postgres",)),
         waiting.case("waiting_undisturbed", NAME, databases=("postgres",)),
         failed_silently.case("failed_silently", NAME, databases=("sqlite",)),

@@ -14,7 +14,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ from labkit.faults.nursery import SIGXCPU, Nursery, Overtime
 from labkit.plural import counted
 
 NURSERY = Nursery(["labkit.checks.kill", "labkit.checks.registry:every", "labkit.checks.imports:load_names", "labkit.faults.warming:warm"])
+
+
+@cache
+def nursery_with(preload: str) -> Nursery:
+    """The warm parent for exercises that need this loaded as well ("" for nothing): one for all of them."""
+    return Nursery([*NURSERY.preload, preload]) if preload else NURSERY
 
 
 @dataclass
@@ -90,7 +97,7 @@ def run_check(
     *,
     databases: tuple[str, ...] = SQL,
     engine: str = "",
-    nursery: Nursery = NURSERY,
+    nursery: Nursery | None = None,
     patience: Patience = PATIENCE,
     told: Callable[[object], object] = lambda heard: None,
 ) -> CheckReport:
@@ -102,7 +109,8 @@ def run_check(
     began = clock.monotonic()
     asked = registry.find(exercise)
     heard = _Listening(asked, Jury(asked, partial(place, source)), told)
-    report = _looked_at(asked, source) or _unusable_server(asked, databases) or _check(heard, source, databases, engine, nursery, patience)
+    warm = nursery or nursery_with(asked.preload)
+    report = _looked_at(asked, source) or _unusable_server(asked, databases) or _check(heard, source, databases, engine, warm, patience)
     report.seconds = round(clock.monotonic() - began, 3)
     return report.printable()
 
@@ -117,7 +125,14 @@ def _looked_at(asked: Exercise, source: str) -> CheckReport | None:
         return _forbidden(asked, str(error))
     except UsageError as error:
         return CheckReport(asked.id, UNUSABLE, message=str(error))
-    return None
+    missing = lacking(asked)
+    return CheckReport(asked.id, UNUSABLE, message=missing) if missing else None
+
+
+def lacking(asked: Exercise) -> str:
+    """What an exercise needs that is not installed, as a sentence; "" for nothing."""
+    missing = [name for name in asked.needs if find_spec(name) is None]
+    return f"the exercise {asked.id} needs what is not installed here: pip install {' '.join(missing)}" if missing else ""
 
 
 def _unusable_server(asked: Exercise, databases: tuple[str, ...]) -> CheckReport | None:

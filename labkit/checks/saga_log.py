@@ -47,21 +47,25 @@ class Log:
         self._known = [*known, *entries]
 
     def _run(self, statement: str, values: dict[str, Any]) -> Sequence[Any]:
-        """One statement that commits by itself: one crossing."""
-        pooled = self._engine.raw_connection()
-        driver: Any = pooled.driver_connection
-        postgres = self._engine.dialect.name == "postgresql"
-        cursor = pooled.cursor()
-        try:
-            if postgres:
-                driver.autocommit = True
-            cursor.execute(in_dialect(self._engine.dialect.name, statement), values)
-            return cursor.fetchall() if cursor.description else ()
-        finally:
-            cursor.close()
-            if postgres and pooled.is_valid:
-                driver.autocommit = False
-            pooled.close()
+        return at_once(self._engine, statement, values)
 
     def __repr__(self) -> str:
         return f"<SagaLog {self.saga_id}>"
+
+
+def at_once(engine: Engine, statement: str, values: dict[str, Any]) -> Sequence[Any]:
+    """One statement that commits by itself: one crossing. Returns its rows."""
+    pooled = engine.raw_connection()
+    driver: Any = pooled.driver_connection
+    postgres = engine.dialect.name == "postgresql"
+    cursor = pooled.cursor()
+    try:
+        if postgres:
+            driver.autocommit = True
+        cursor.execute(in_dialect(engine.dialect.name, statement), values)
+        return cursor.fetchall() if cursor.description else ()
+    finally:
+        cursor.close()
+        if postgres and pooled.is_valid:
+            driver.autocommit = False
+        pooled.close()

@@ -1,4 +1,4 @@
-"""The simulator. Read in this order: fault, schedule, gate, sql_gate, process, world, scenario, runner, sweep; then actor, baton,
+"""The simulator. Read in this order: fault, schedule, gate, sql_gate, process, model_answers, world, scenario, runner, sweep; then actor, baton,
 interleave, search, kill, fidelity.
 
 It attaches to labkit from outside, at the boundaries; nothing in labkit's library imports it.

@@ -2,9 +2,10 @@
 
 A fault sits on one side of one crossing. `before` means that nothing has happened yet, `after` means that it has happened and the caller has not been
 told. What the caller sees is fixed by the boundary and the kind of fault (`RAISES`): a *definite* error when nothing happened and that is known,
-an *indefinite* one when the answer was lost and nobody can tell.
+an *indefinite* one when the answer was lost and nobody can tell. Some faults are no errors but answers, of a model or of whoever stands before it; they
+depend on what was asked for (`ANSWERS`).
 
-Not handled here: carrying a fault out (see `gate`).
+Not handled here: carrying a fault out (see `gate`), and what those answers say (see `model_answers`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,25 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "pause": (SIDES, 1),
     "torn": (("before",), 1),
     "clock_step": (SIDES, 1),
+    "rate_limited": (("before",), 1),
+    "server_error": (("before",), 0),
+    "malformed_arguments": (("before",), 0),
+    "unknown_tool": (("before",), 0),
+    "empty": (("before",), 0),
+    "cut": (("after",), 0),
 }
+
+# kind -> the requests that can be answered so, as a gate labels them
+REQUEST, CHAT = re.compile(r"[A-Z]+ /.*", re.DOTALL), re.compile(r"POST /(.*/)?chat/completions", re.DOTALL)
+ANSWERS: dict[str, re.Pattern[str]] = {
+    "rate_limited": REQUEST,
+    "server_error": REQUEST,
+    "malformed_arguments": CHAT,
+    "unknown_tool": CHAT,
+    "empty": CHAT,
+    "cut": CHAT,
+}
+UNASKED = ("rate_limited", "server_error")  # answered at the door, so nothing happens behind it
 
 # kind -> the boundaries at which it can happen; a kind that is not here can happen at each
 ONLY_AT: dict[str, tuple[str, ...]] = {
@@ -44,8 +63,10 @@ ONLY_AT: dict[str, tuple[str, ...]] = {
     "late": ("http", "cloud"),  # only a request can still be on its way when its sender has given up
     "duplicate": ("http", "cloud"),
     "torn": ("file",),
+    **dict.fromkeys(ANSWERS, ("http",)),
 }
 
+WHOLE = ("torn", "rate_limited")  # there are no half bytes, and Retry-After knows no half seconds
 LONGEST = 1e9  # seconds, or bytes
 TEXT = re.compile(r"([a-z_]+)(?:\(([A-Za-z0-9_.+-]+)\))?", re.ASCII)
 
@@ -59,7 +80,7 @@ class Crash(SystemExit):
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong. `amount` is in seconds (`late`, `delay`, `pause`, `clock_step`) or bytes (`torn`); `raises` may name the exception of `error`."""
+    """What goes wrong. `amount` is in seconds (bytes for `torn`); `raises` may name the exception of `error`."""
 
     kind: str
     amount: float | None = None
@@ -98,15 +119,20 @@ class Fault:
 
 
 def _possible(kind: str, amount: float) -> bool:
-    """Time does not run backwards, only a wall clock does; and there are no half bytes."""
+    """Time does not run backwards, only a wall clock does."""
     if abs(amount) > LONGEST or not math.isfinite(amount):  # subtle: a whole number can be too large to be asked whether it is finite
         return False
-    return kind == "clock_step" or (amount >= 0 and (kind != "torn" or amount == int(amount)))
+    return kind == "clock_step" or (amount >= 0 and (kind not in WHOLE or amount == int(amount)))
 
 
-def fits(kind: str, boundary: str, side: str, *, whole: bool = False) -> bool:
-    """Whether a fault of this kind can sit on this side of a crossing of this boundary. `whole`: the call is one that cannot be done in part."""
+def fits(kind: str, boundary: str, side: str, *, whole: bool = False, request: str | None = None) -> bool:
+    """Whether a fault of this kind can sit on this side of a crossing of this boundary.
+
+    `whole`: the call is one that cannot be done in part. `request`: what is asked for, as in "POST /v1/chat/completions"; None leaves that open.
+    """
     if whole and kind == "torn":
+        return False
+    if kind in ANSWERS and request is not None and not ANSWERS[kind].fullmatch(request):
         return False
     return side in KINDS[kind][0] and boundary in ONLY_AT.get(kind, BOUNDARIES)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
 from labkit.clock import VirtualClock
-from labkit.faults.fault import Crash, Fault, exception_for, fits
+from labkit.faults.fault import ANSWERS, UNASKED, Crash, Fault, exception_for, fits
 from labkit.faults.record import Record
 from labkit.faults.schedule import Injection, fingerprint
 from labkit.faults.stage import Alone, Stage
@@ -23,6 +23,7 @@ __all__ = ["Alone", "Crossing", "Gate", "Stage"]
 
 T = TypeVar("T")
 Later = Callable[[float, Callable[[], object], str], None]  # (seconds, act, what it is)
+Shape = Callable[[Fault, Any, str], Any]  # (fault, real answer or None, what it is) -> the answer that the fault makes of it; None: of this one it cannot
 
 MOST_CROSSINGS = 1_000  # a process that calls out more often than this never ends
 MOST_SWALLOWED = 50  # crossings after death before we stop asking
@@ -30,7 +31,7 @@ MOST_SWALLOWED = 50  # crossings after death before we stop asking
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A call on its way out. `driver` chooses the exceptions (sqlite, postgres; else the boundary), `torn(n)` does n bytes of it."""
+    """A call on its way out. `driver` chooses the exceptions (sqlite, postgres; else the boundary), `torn(n)` does n bytes of it, `shape` spoils its answer."""
 
     number: int
     boundary: str
@@ -39,6 +40,7 @@ class Crossing:
     driver: str
     act: Callable[[], Any]
     torn: Callable[[int], Any] | None
+    shape: Shape | None
 
 
 class Gate:
@@ -83,6 +85,7 @@ class Gate:
         *,
         driver: str = "",
         torn: Callable[[int], Any] | None = None,
+        shape: Shape | None = None,
     ) -> T:
         """Do `act` across `boundary`, striking the faults that sit on either side. Returns what `act` returns."""
         if self.dead:
@@ -95,7 +98,8 @@ class Gate:
         if number > MOST_CROSSINGS:
             self.stop("endless")
         if number in self._numbers or nth in self._numbers:
-            return cast(T, self._cross_in_danger(Crossing(number, boundary, nth, label, driver or boundary, act, torn)))
+            call = Crossing(number, boundary, nth, label, driver or boundary, act, torn, shape)
+            return cast(T, self._cross_in_danger(call))
         write, process, clock = self.record.append, self.process, self.clock
         write(("cross", process, clock.elapsed, number, "before", boundary, label, "", ""))
         answer = act()
@@ -103,13 +107,28 @@ class Gate:
         return answer
 
     def _cross_in_danger(self, call: Crossing) -> Any:
-        fault = self._found(call, "before")
-        if fault is not None:
-            self._before(fault, call)
+        before = self._found(call, "before")
+        if before is not None and before.kind in UNASKED:
+            return self._shaped(before, call, None)
+        if before is not None:
+            self._before(before, call)
         answer = call.act()
-        fault = self._found(call, "after")
-        if fault is not None:
-            self._strike(fault, call)
+        after = self._found(call, "after")
+        for fault in (before, after):
+            if fault is not None and fault.kind in ANSWERS:
+                answer = self._shaped(fault, call, answer)
+        if after is not None:
+            self._strike(after, call)
+        return answer
+
+    def _shaped(self, fault: Fault, call: Crossing, answer: Any) -> Any:
+        """The answer that a fault makes of the real one; where it can make none the real one stays, and that is told."""
+        made = call.shape and call.shape(fault, answer, f"{call.label} (call {call.number}, injected)")
+        if made is not None:
+            return made
+        found = next(i for i in reversed(self.struck) if i.fault is fault)
+        self.struck.remove(found)
+        self.moved.append((found, f"{call.boundary} {call.label}, with an answer that it cannot strike"))
         return answer
 
     def tell(self, kind: str, label: str, text: str = "") -> None:
@@ -122,7 +141,8 @@ class Gate:
         if found is not None and other is not None:
             self.moved.append((other, f"{found} strikes there"))
         found = found or other
-        if found is not None and not fits(found.fault.kind, call.boundary, side, whole=call.torn is None):
+        asked = call.label if call.shape is not None else ""
+        if found and not fits(found.fault.kind, call.boundary, side, whole=call.torn is None, request=asked):
             self.moved.append((found, f"{call.boundary} {call.label}"))
             found = None
         told = str(found.fault) if found else ""

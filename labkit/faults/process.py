@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,12 +165,15 @@ class Process:
         """An HTTP client whose requests cross the gate and are answered by `handler`."""
         import httpx  # only where somebody speaks HTTP
 
+        from labkit.faults.model_answers import shaped
+
         gate = self.gate
 
         class Wire(httpx.BaseTransport):
             def handle_request(self, request: httpx.Request) -> httpx.Response:
                 request.read()
-                return gate.cross("http", f"{request.method} {request.url.path}", lambda: handler(request))
+                label, shape = f"{request.method} {request.url.path}", partial(shaped, request)
+                return gate.cross("http", label, lambda: handler(request), shape=shape)
 
         return httpx.Client(transport=Wire(), base_url="http://world")
 

@@ -65,7 +65,8 @@ class Generation:
         for place in self.places():
             mark = fingerprint(place.boundary, place.label)
             for fault in kinds:
-                if fits(fault.kind, place.boundary, place.side, whole=not place.label.startswith("write ")):
+                whole = not place.label.startswith("write ")
+                if fits(fault.kind, place.boundary, place.side, whole=whole, request=place.label):
                     yield Injection(process, place.number, place.side, fault, stood_there=mark)
 
 

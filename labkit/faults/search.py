@@ -8,41 +8,66 @@ Not handled here: proof. A search that finds nothing has tried what it says it t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from labkit.faults.fault import KINDS, Fault
+from labkit.faults.fault import ANSWERS, KINDS, Fault, fits
 from labkit.faults.report import InvariantBroken
 from labkit.faults.runner import Runner
 from labkit.faults.scenario import End
 from labkit.faults.schedule import Injection, Schedule
+from labkit.faults.trace import Line
 
 FAULTS = ("crash", "timeout", "delay(30)", "interrupt")
 
 
-def schedules(processes: int, crossings: int, faults: Sequence[str], at_most: int, actors: int = 1) -> Any:
-    """A Hypothesis strategy of schedules: up to `at_most` faults in the first `processes` processes, and an order for several actors."""
+def schedules(
+    processes: int, crossings: int, faults: Sequence[str], at_most: int, actors: int = 1, places: Sequence[Line] = ()
+) -> Any:
+    """A Hypothesis strategy of schedules: up to `at_most` faults in the first `processes` processes, and an order for several actors.
+
+    A fault that is an answer is drawn only at requests that can be answered so, as far as the `places` tell that the undisturbed run crossed.
+    """
     from hypothesis import strategies as st
 
-    def place(process: int, number: int, side: str, fault: str) -> Injection:
-        kind = Fault.parse(fault)
-        return Injection(process, number, side if side in KINDS[kind.kind][0] else "before", kind)
+    drawn = [Fault.parse(fault) for fault in faults]
+    asked = {kind: _requests(kind, places) for kind in {fault.kind for fault in drawn} & ANSWERS.keys()}
+
+    def place(process: int, number: int, side: str, fault: Fault) -> Injection:
+        sides, numbers = KINDS[fault.kind][0], asked.get(fault.kind)
+        at = side if side in sides else sides[0]
+        if numbers:
+            return Injection(process, numbers[(number - 1) % len(numbers)], at, fault, "http")
+        return Injection(process, number, at, fault)
 
     one = st.builds(
         place,
         st.integers(1, processes),
         st.integers(1, crossings),
         st.sampled_from(("before", "after")),
-        st.sampled_from(list(faults)),
+        st.sampled_from(drawn),
     )
-    several = st.lists(one, max_size=at_most, unique_by=lambda i: (i.process, i.number, i.side)).map(tuple)
+    several = st.lists(one, max_size=at_most, unique_by=lambda i: (i.process, i.boundary, i.number, i.side)).map(tuple)
     turns = (
         st.lists(st.tuples(st.integers(1, actors), st.integers(1, 12)), max_size=6).map(tuple)
         if actors > 1
         else st.just(())
     )
     return st.builds(Schedule, several, turns)
+
+
+def _requests(kind: str, places: Sequence[Line]) -> list[int]:
+    """Which of its requests, counted from 1, some process of the run can be answered so."""
+    nth: Counter[str] = Counter()
+    found = set()
+    for line in places:
+        if line.boundary == "http" and line.side == "before":
+            nth[line.process] += 1
+            if fits(kind, "http", KINDS[kind][0][0], request=line.label):
+                found.add(nth[line.process])
+    return sorted(found)
 
 
 def search_runs(
@@ -58,9 +83,10 @@ def search_runs(
     from hypothesis import HealthCheck, Phase, given, settings
 
     _, generations = runner.run(Schedule())
-    crossings = max([place.number for generation in generations for place in generation.places()] + [1])
+    places = [place for generation in generations for place in generation.places()]
+    crossings = max([place.number for place in places] + [1])
     actors = len(runner.scenario.bodies)
-    strategy = schedules(actors + at_most, crossings, faults, at_most, actors)
+    strategy = schedules(actors + at_most, crossings, faults, at_most, actors, places)
     ran, worst = 0, None
 
     @settings(

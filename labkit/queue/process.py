@@ -11,27 +11,20 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-
-from labkit.database import in_one_line, is_busy, open_engine
 from labkit.errors import UsageError
+from labkit.opening import open_named
 from labkit.plural import counted
 from labkit.queue.job import Handler, handler_of
 from labkit.queue.pool import WorkerPool
 from labkit.queue.queue import TaskQueue
-from labkit.tables import create_tables, lacking
 
-CONNECT_SECONDS = 10  # until a server that does not answer counts as unreachable
 CONNECTIONS = 3  # of each worker: its own, its heartbeat's, and one to look why it lost a lease
 SHORTEST_LEASE = 0.1  # seconds
 
@@ -104,73 +97,9 @@ def log_to_stderr() -> None:
 def _open(database_url: str, workers: int, lease_seconds: float) -> TaskQueue:
     if workers < 1 or not SHORTEST_LEASE <= lease_seconds < float("inf"):
         raise UsageError(f"a process needs at least one worker and a lease of at least {SHORTEST_LEASE} s")
-    try:
-        url = make_url(database_url)
-        options = _driver_options(url)
-        # subtle: a beat that waits for a connection could come after the lease
-        engine = open_engine(url, pool_size=CONNECTIONS * workers + 2, connect_args=options)
-        _refuse_foreign(url, engine)
-        create_tables(engine)
-    except ArgumentError:
-        raise UsageError("--database-url is no database URL, such as sqlite:///tasks.db") from None
-    except DBAPIError as error:
-        raise UsageError(f"--database-url: {_shown(url)}: {in_one_line(error)}; {_what_to_do(url, error)}") from error
-    except (ValueError, ImportError) as error:
-        raise UsageError(f"--database-url: {in_one_line(error)}") from error
+    # subtle: a beat that waits for a connection could come after the lease
+    engine = open_named(database_url, pool_size=CONNECTIONS * workers + 2)
     return TaskQueue(engine, lease_seconds=lease_seconds)
-
-
-def _refuse_foreign(url: URL, engine: Engine) -> None:
-    """Raise `UsageError` for a database that is somebody else's. subtle: by a plain connection, since ours sets a new file up."""
-    looking = create_engine(url) if url.get_backend_name() == "sqlite" else engine
-    try:
-        found = lacking(looking)
-    finally:
-        looking.dispose()
-    for table, columns in found.items():
-        few = ", ".join(columns[:3]) + (" ..." if columns[3:] else "")
-        raise UsageError(
-            f"--database-url: {_shown(url)} has another table called {table}, without {few}: "
-            "name a database of the queue's own (nothing was changed in this one)"
-        )
-
-
-def _shown(url: URL) -> str:
-    """What a URL names: the file, or the server without the password."""
-    return str(_file(url)) if url.get_backend_name() == "sqlite" else url.render_as_string()
-
-
-def _file(url: URL) -> Path:
-    return Path(os.path.abspath((url.database or "").removeprefix("file:")))
-
-
-def _what_to_do(url: URL, error: DBAPIError) -> str:
-    """How a database can be had where this one could not be opened or written to."""
-    if is_busy(error):
-        return "another process holds it: try again"
-    if url.get_backend_name() != "sqlite":
-        return "look whether the server runs, and whether this user may create tables there"
-    file = _file(url)
-    if not file.parent.is_dir():
-        return f"make the folder {file.parent} first"
-    if file.is_dir():
-        return "that is a folder: name a file in it"
-    if file.exists() and not os.access(file, os.R_OK | os.W_OK):
-        return "you may not write to this file: change that, or name another one"
-    if not os.access(file.parent, os.W_OK):
-        return f"you may not write into the folder {file.parent}: change that, or name another one"
-    return "name another file, or a new one, which is made"
-
-
-def _driver_options(url: URL) -> dict[str, Any]:
-    backend = url.get_backend_name()
-    if backend not in ("sqlite", "postgresql", "postgres"):
-        raise UsageError(f"--database-url names {backend}; it must be sqlite:///file or postgresql://...")
-    if backend != "sqlite":
-        return {"connect_timeout": CONNECT_SECONDS}
-    if url.database in (None, "", ":memory:"):
-        raise UsageError("--database-url names no file that several processes could share")
-    return {}
 
 
 def _wait(told: SimpleQueue[int], pool: WorkerPool) -> None:

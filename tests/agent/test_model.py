@@ -2,6 +2,7 @@
 
 import json
 import logging
+import traceback
 
 import httpx
 import openai
@@ -9,8 +10,9 @@ import pytest
 import respx
 
 from labkit.agent.model import NO_KEY, model_name, open_client
-from labkit.agent.script import calls, completion, results, says
+from labkit.agent.script import ScriptedModel, calls, completion, results, says
 from labkit.errors import UsageError
+from labkit.faults import Scenario, run_once
 
 DEPLOY = [{"role": "user", "content": "deploy shop"}]
 
@@ -85,3 +87,81 @@ def test_what_is_no_chat_completion_is_refused(path, body, status):
 def test_the_name_of_the_model(environ, name):
     """From the environment, or a small one."""
     assert model_name(environ) == name
+
+
+SECRET = "sk-proj-nobody-may-see-this"
+PROMPT = [{"role": "user", "content": "my PIN is 4711"}]
+
+
+@pytest.mark.parametrize("key", [f"{SECRET}\r\n{SECRET}", f"{SECRET}\u2026", f"Bearer {SECRET}", f"{SECRET}\x7f"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key):
+    """Before anything is sent: on its way it would fail in an error that shows it."""
+    with pytest.raises(UsageError, match="OPENAI_API_KEY holds a character") as caught:
+        open_client(environ={"OPENAI_API_KEY": key})
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_a_file_left_around_a_key_is_no_part_of_it():
+    """A line end after it, as files of another system have it; nothing but blanks is no key."""
+    assert open_client(environ={"OPENAI_API_KEY": f" {SECRET}\r\n"}).api_key == SECRET
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY"):
+        open_client(environ={"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": "\n"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [f"http://me:{SECRET}@127.0.0.1:9/v1", f"http://{SECRET}@127.0.0.1:9/v1", f"http://127.0.0.1:9/v1?key={SECRET}", f"http://h/v1#{SECRET}",
+     SECRET, f"127.0.0.1:9/{SECRET}", f"ftp://h/{SECRET}", f"http:///{SECRET}", f"http://h:x/{SECRET}", f"http://[{SECRET}", f"http://h/a b{SECRET}",
+     f"http://h/\x01{SECRET}"],
+)  # fmt: skip
+@pytest.mark.parametrize("http", [None, httpx.Client()])
+def test_an_address_that_would_be_logged_with_a_password_is_refused_and_not_shown(url, http):
+    """Nor is what is no address at all: perhaps somebody put the key there."""
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL must") as caught:
+        open_client(http=http, environ={"OPENAI_BASE_URL": url})
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [httpx.Response(401, json={"error": {"message": f"Incorrect API key provided: {SECRET}."}}), httpx.Response(403, text=f"no {SECRET}"),
+     httpx.Response(400, stream=httpx.ByteStream(b'{"error": {"message": "' + SECRET.encode() + b'"}}'))],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_key_that_a_server_repeats_is_blotted_out(refusal, stream, caplog):
+    """In the error, its body and its response, in the logs, and in the trace of a process that dies of it; nor is the prompt there."""
+    caplog.set_level(logging.DEBUG)
+    errors = []
+
+    def body(process):
+        client = open_client(http=process.http(lambda request: refusal), environ={"OPENAI_API_KEY": SECRET})
+        try:
+            client.chat.completions.create(model="m", messages=PROMPT, stream=stream)
+        except openai.APIStatusError as error:
+            errors.append((repr(error), vars(error), error.response.text, "".join(traceback.format_exception(error))))
+            raise
+
+    trace = run_once(Scenario("refused", body))
+    shown = repr(errors) + caplog.text + trace.to_jsonl() + str(trace)
+    assert "[key]" in shown
+    assert "raised" in str(trace)
+    assert SECRET not in shown
+    assert "4711" not in shown
+
+
+def test_an_answer_is_left_as_it_is():
+    """Only refusals are looked through: what a model says is the conversation's, and a word as short as a careless key stands in many errors."""
+    reply = lambda messages: says(f"keys look like {SECRET}")  # noqa: E731
+    wire = httpx.Client(transport=httpx.MockTransport(ScriptedModel(reply)))
+    client = open_client(http=wire, environ={"OPENAI_API_KEY": SECRET})
+    assert talk(client, DEPLOY)["content"] == f"keys look like {SECRET}"
+    refusing = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(400, json={"error": {"message": "an x too much"}})))
+    with pytest.raises(openai.BadRequestError, match="an x too much"):
+        talk(open_client(http=refusing, environ={"OPENAI_API_KEY": "x"}), DEPLOY)
+
+
+def test_what_is_logged_at_info_is_the_address_and_the_status(caplog):
+    """One line, of `httpx`."""
+    caplog.set_level(logging.INFO)
+    talk(open_client(two_tools, environ={}), PROMPT)
+    assert caplog.messages == ['HTTP Request: POST http://scripted.invalid/v1/chat/completions "HTTP/1.1 200 OK"']

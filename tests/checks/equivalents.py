@@ -69,4 +69,11 @@ EQUIVALENT = {
         "23: getattr: argument 3 is 'definite'": TRUE,
         "53: drops return False": "no value is as false as False",
     },
+    "agent short_loop": {
+        "7: swaps def tell(status): with the next": STILL,
+        "20: swaps journal.append({'role': 'tool', 'tool_call_id': call['id'... with the next": STILL,
+        "25: swaps if len(said) == 10: with the next": STILL,
+        "25: swaps tell('thinking') with the next": "an answer may tell what it thought once it has",
+        "30: 'm' -> 'mutant'": "any name of a model will do",
+    },
 }

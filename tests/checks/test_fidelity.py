@@ -7,7 +7,7 @@ import pytest
 from labkit.checks import registry
 from labkit.checks.answer import load
 from labkit.checks.host import Worlds
-from labkit.checks.run import NURSERY, room
+from labkit.checks.run import nursery_with, room
 from labkit.faults.fidelity import TORN, fidelity_in
 from labkit.faults.runner import Runner
 from tests.checkout import ROOT
@@ -58,7 +58,7 @@ def test_a_raised_crash_is_a_sigkill(asked, name, database, worlds):
     """At each side of each crossing the raised and the real death leave the same durable state, and none is left out."""
     records = []
     world = worlds.empty(database, database=True)
-    found = fidelity_in(world, overheard(scenario(asked, name), records), NURSERY)
+    found = fidelity_in(world, overheard(scenario(asked, name), records), nursery_with(registry.find(asked).preload))
     undisturbed, *died = records
     assert [] == found.differences
     assert deaths(undisturbed) == found.compared == len(died)

@@ -45,7 +45,7 @@ def test_host_says_plain_data(tmp_path):
     assert {"finished": "sqlite", "output": ""} == said[-1]
     begun = [word["case"] for word in said if word.keys() == {"case", "database"}]
     assert (
-        [case.name for case in asked.cases if "sqlite" in case.databases]
+        [case.name for case in asked.cases_on("sqlite")]
         == begun
         == [word["covered"] for word in said if "covered" in word]
     )
@@ -54,6 +54,15 @@ def test_host_says_plain_data(tmp_path):
         if "seen" in word:
             jury.hear(Seen(word["case"], word["seen"], End.from_data(word["end"])))
     assert not jury.broken
+
+
+def test_single_runs_come_first():
+    """What needs one run is run before any sweep or interleaving, and costly cases at the end; none is left out."""
+    for asked in registry.every():
+        cases = asked.cases_on("sqlite")
+        ranks = [(case.costly, case.engine != "once") for case in cases]
+        assert sorted(ranks) == ranks
+        assert {case.name for case in asked.cases if "sqlite" in case.databases} == {case.name for case in cases}
 
 
 def test_kinds_of_runs(tmp_path):

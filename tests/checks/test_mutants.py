@@ -27,6 +27,7 @@ PARENTS = (
     "backpressure write_lock_first",
     "saga plain_function",
     "deploy_saga lambdas",
+    "agent short_loop",
 )
 BOTH = ("claim", "lease", "backpressure")  # what SQLite forgives, PostgreSQL does not
 QUICKLY = Patience(stall=3.0, for_more=False)  # the first property that breaks is enough

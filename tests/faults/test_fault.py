@@ -11,10 +11,11 @@ import pytest
 from labkit.clock import VirtualClock
 from labkit.errors import CallTimeout, TransientError, UsageError
 from labkit.faults import Crash, Fault, Injection
-from labkit.faults.fault import BOUNDARIES, KINDS, ONLY_AT, RAISES, SIDES, fits
+from labkit.faults.fault import ANSWERS, BOUNDARIES, KINDS, ONLY_AT, RAISES, SIDES, fits
 from labkit.faults.gate import Alone, Gate
 
-NUMBER = {"torn": 3.0, "late": 30.0, "delay": 30.0, "pause": 30.0, "clock_step": 30.0}
+NUMBER = {"torn": 3.0, "late": 30.0, "delay": 30.0, "pause": 30.0, "clock_step": 30.0, "rate_limited": 30.0}
+CALL = "POST /v1/chat/completions"  # a call that every fault of its boundary can strike
 # driver -> (what an error is, what a time-out is)
 ERRORS: dict[str, tuple[type[Exception], type[Exception]]] = {
     "cloud": (TransientError, CallTimeout),
@@ -42,6 +43,12 @@ SEEN = {
     ("torn", "before"): (Crash, 0, 0),
     ("clock_step", "before"): (None, 1, 1),
     ("clock_step", "after"): (None, 1, 1),
+    ("rate_limited", "before"): (None, 0, 0),
+    ("server_error", "before"): (None, 0, 0),
+    ("malformed_arguments", "before"): (None, 1, 1),
+    ("unknown_tool", "before"): (None, 1, 1),
+    ("empty", "before"): (None, 1, 1),
+    ("cut", "after"): (None, 1, 1),
 }
 DRIVERS = {"sql": ("sqlite", "postgres")}
 ROWS = [
@@ -66,7 +73,7 @@ def test_each_side_of_each_kind_is_in_the_table() -> None:
 @pytest.mark.parametrize(("kind", "side", "boundary", "driver"), ROWS)
 def test_what_a_caller_sees(kind: str, side: str, boundary: str, driver: str) -> None:
     """One row of the table: the exception, and whether the act was done."""
-    clock, done, later, torn = VirtualClock(), [], [], []
+    clock, done, later, torn, shaped = VirtualClock(), [], [], [], []
     injection = Injection(1, 1, side, make(kind))
     gate = Gate(
         "p1", [injection], [], clock, Alone(clock), later=lambda seconds, act, label: later.append((seconds, act))
@@ -76,11 +83,14 @@ def test_what_a_caller_sees(kind: str, side: str, boundary: str, driver: str) ->
         expected = ERRORS[driver][expected == "timeout"]
     seen: BaseException | None = None
     try:
-        gate.cross(boundary, "call x", lambda: done.append(1), driver=driver, torn=torn.append)
+        shape = lambda fault, real, told: shaped.append(told) or str(fault)  # noqa: E731
+        answer = gate.cross(boundary, CALL, lambda: done.append(1), driver=driver, torn=torn.append, shape=shape)
     except BaseException as error:
         seen = error
     assert expected == (seen and type(seen))
-    assert not isinstance(seen, Exception) or "call x (call 1, injected)" in str(seen)
+    assert not isinstance(seen, Exception) or f"{CALL} (call 1, injected)" in str(seen)
+    assert shaped == ([f"{CALL} (call 1, injected)"] if kind in ANSWERS else [])
+    assert seen is not None or answer == (str(make(kind)) if kind in ANSWERS else None)
     assert by_then == len(done)
     for seconds, act in later:
         assert seconds == 30.0
@@ -96,14 +106,14 @@ def test_what_a_caller_sees(kind: str, side: str, boundary: str, driver: str) ->
 @pytest.mark.parametrize(("kind", "boundary"), [(k, b) for k in ONLY_AT for b in BOUNDARIES if b not in ONLY_AT[k]])
 def test_what_cannot_happen_somewhere_does_not_and_is_told(kind: str, boundary: str) -> None:
     """A fault on a crossing where it makes no sense strikes nothing, and the gate says what stands there."""
-    clock, done = VirtualClock(), []
-    gate = Gate("p1", [Injection(1, 1, "before", make(kind))], [], clock, Alone(clock), later=lambda *_: None)
+    clock, done, side = VirtualClock(), [], KINDS[kind][0][0]
+    gate = Gate("p1", [Injection(1, 1, side, make(kind))], [], clock, Alone(clock), later=lambda *_: None)
     gate.cross(boundary, "call x", lambda: done.append(1))
     assert done == [1]
     assert gate.struck == []
     assert [there for _, there in gate.moved] == [f"{boundary} call x"]
     with pytest.raises(UsageError):
-        Injection(1, 1, "before", make(kind), boundary)
+        Injection(1, 1, side, make(kind), boundary)
 
 
 def test_every_boundary_that_can_fail_has_its_errors() -> None:
@@ -124,7 +134,7 @@ def test_a_named_exception_is_raised() -> None:
     [
         "", "boom", "crash(1)", "late", "late()", "late(x)", "late(nan)", "late(inf)", "late(-1)", "delay(1e99)",
         "torn(1.5)", "torn(-1)", "error(Nonsense)", "error(Any)", "error(KeyboardInterrupt)", "error(UnicodeDecodeError)",
-        "timeout(TimeoutError)", "crash crash", "crash\n", "late(\u0663)",
+        "timeout(TimeoutError)", "rate_limited", "rate_limited(-1)", "rate_limited(0.5)", "empty(1)", "cut(4)", "crash crash", "crash\n", "late(\u0663)",
     ],
 )  # fmt: skip
 def test_what_is_no_fault_is_a_usage_error(text: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import UsageError
 from labkit.faults import Fault, Injection, Scenario, Schedule, Token
-from labkit.faults.fault import BOUNDARIES, KINDS, LONGEST, ONLY_AT
+from labkit.faults.fault import BOUNDARIES, KINDS, LONGEST, ONLY_AT, WHOLE
 from labkit.faults.schedule import MOST_CALLS, MOST_PROCESSES, fingerprint
 
 STABLE = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
@@ -24,7 +24,7 @@ def faults(draw: st.DrawFn) -> Fault:
         return Fault(kind, raises=draw(st.sampled_from(["", "QueueFull", "ValueError", "StoreBusy"])))
     if not KINDS[kind][1]:
         return Fault(kind)
-    if kind == "torn":
+    if kind in WHOLE:
         return Fault(kind, draw(st.integers(0, 10**6)))
     return Fault(kind, draw(st.floats(-LONGEST if kind == "clock_step" else 0, LONGEST) | st.integers(0, 100)))
 
@@ -103,6 +103,7 @@ def test_the_text_of_the_readme() -> None:
      "saga/sqlite:p1@0.after+crash", "saga/sqlite:p1@1.after+hang", "saga/sqlite:p1@1.after+crash~xyz", "saga/sqlite:none;order=0x1",
      "saga/sqlite:p1@1.after+crash,p1@1.after+timeout", "saga/sqlite:p1@sql2.after+crash~5e1,p1@sql2.after+crash",
      "saga/sqlite:p1@1.before+torn(-3.0)", "saga/sqlite:p1@1.before+torn(nan)", "saga/sqlite:p1@1.before+torn(1e400)",
+     "saga/sqlite:p1@http1.before+cut", "saga/sqlite:p1@http1.after+empty", "saga/sqlite:p1@cloud1.before+rate_limited(1)",
      "saga/sqlite:p1@disk1.after+crash", "saga/sqlite:p1@sql1.before+torn(3)", "saga/sqlite:p1@1.after+crash,", "saga/sqlite:p1@\u0661.after+crash"],
 )  # fmt: skip
 def test_what_is_no_token_is_refused(text: str) -> None:

@@ -1,0 +1,107 @@
+"""A tool: what a model may call, what it takes, how much harm it can do, and whether it knows keys.
+
+A tool gets its arguments checked and a key that is the same whenever this one call is made again, so a tool that hands the key on has its effect
+once. One that cannot (`keyed=False`) is never run again blindly: if a process died while it ran, a person is asked. A read-only tool may run again
+and again. The model is told names, descriptions and JSON Schemas, and nothing of risks.
+
+Not handled here: running one (see `calls`), and who may (see `approval`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from labkit.agent.conversation import NAME
+from labkit.agent.state import RiskLevel
+from labkit.cloud import Cloud
+from labkit.errors import UsageError
+
+
+class Arguments(BaseModel):
+    """What a tool takes. A field that it does not name is refused, and nothing is made a number or a text that was none."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function of (arguments, key) with a name, a sentence for the model, its arguments and its risk."""
+
+    name: str
+    description: str
+    run: Callable[[dict[str, Any], str], str]
+    arguments: type[BaseModel]
+    risk: RiskLevel
+    keyed: bool = True
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise UsageError(f"a tool's name has 1 to 64 letters, digits, _ or -, not {self.name[:60]!r}")
+
+    def __call__(self, arguments: dict[str, Any], key: str) -> str:
+        return self.run(arguments, key)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether running it again changes nothing more."""
+        return self.keyed or self.risk is RiskLevel.READ_ONLY
+
+    def schema(self) -> dict[str, Any]:
+        """The tool as the chat API wants to hear of it."""
+        function = {"name": self.name, "description": self.description, "parameters": _schema_of(self.arguments)}
+        return {"type": "function", "function": function}
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name} {self.risk}{'' if self.keyed else ' without a key'}>"
+
+
+@cache
+def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    return arguments.model_json_schema()
+
+
+def toolbox(*tools: Tool) -> dict[str, Tool]:
+    """Tools by their names; two of one name are a `UsageError`."""
+    named = {tool.name: tool for tool in tools}
+    if len(named) < len(tools):
+        raise UsageError("two tools have one name")
+    return named
+
+
+class Host(Arguments):
+    """Which server."""
+
+    host: str
+
+
+class App(Arguments):
+    """Which application."""
+
+    app: str
+
+
+def disk_tools(cloud: Cloud) -> dict[str, Tool]:
+    """Look at the disk of a server, and clean it."""
+    return toolbox(
+        Tool("check_disk", "Say how full the disk of a server is.", lambda given, key: cloud.check_disk(given["host"]), Host, RiskLevel.READ_ONLY),
+        _on_cloud(cloud.clean_logs, "Delete old logs of a server.", Host, RiskLevel.WRITE_LOCAL),
+    )
+
+
+def deployment_tools(cloud: Cloud) -> dict[str, Tool]:
+    """Bring an application up, piece by piece."""
+    return toolbox(
+        _on_cloud(cloud.create_namespace, "Create the namespace of an application.", App),
+        _on_cloud(cloud.deploy_container, "Start the container of an application.", App),
+        _on_cloud(cloud.configure_route, "Lead traffic to an application.", App),
+    )
+
+
+def _on_cloud(call: Callable[..., str], says: str, takes: type[Arguments], risk: RiskLevel = RiskLevel.EXTERNAL_ACTION) -> Tool:
+    (target,) = takes.model_fields
+    return Tool(call.__name__, says, lambda given, key: call(given[target], key=key), takes, risk)

@@ -1,0 +1,1 @@
+"""Shared state for agents that speak the Model Context Protocol. Read in this order: address, tool, watch, answers, server, command."""
