@@ -21,6 +21,7 @@ WITH_DATA = {
     "StoreCorrupt": {"kept_at": "x.corrupt"},
     "StaleState": {"version": 4},
     "TransientError": {"retry_after": 7.0},
+    "BudgetExhausted": {"budget": "max_steps"},
 }
 
 
@@ -57,6 +58,6 @@ def test_unknown_data() -> None:
 def test_families() -> None:
     """A timeout is a TimeoutError and transient; what is full or busy is transient too."""
     assert issubclass(CallTimeout, TimeoutError)
-    assert {"CallTimeout", "QueueFull", "StoreBusy", "StoreFull"} == {
+    assert {"CallTimeout", "QueueFull", "StoreBusy", "StoreFull", "ModelUnavailable"} == {
         kind.__name__ for kind in EVERY if issubclass(kind, TransientError) and kind is not TransientError
     }
