@@ -181,6 +181,15 @@ def worker(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
 
 
+def serve(arguments: argparse.Namespace) -> int:
+    from labkit.server import command
+
+    return command.serve(
+        arguments.database_url, host=arguments.host, port=arguments.port, token=arguments.token, max_open=arguments.max_open,
+        say=partial(print, flush=True),
+    )  # fmt: skip
+
+
 def mcp(arguments: argparse.Namespace) -> int:
     from labkit.mcp_server import command
 
@@ -255,6 +264,15 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--workers", type=threads, default=1, metavar="N", help=f"threads, each with a task, up to {MOST_WORKERS} (default: 1)")
     sub.add_argument("--lease", type=seconds, default=60.0, metavar="S", help="seconds until the task of a dead worker is taken by another (default: 60)")
     sub.add_argument("--grace", type=seconds, default=30.0, metavar="S", help="seconds to finish in when told to stop (default: 30)")
+    sub = add(
+        "serve", serve, "Take tasks over HTTP, and show their progress on a page, until SIGTERM or Ctrl-C.",
+        "labkit serve --database-url sqlite:///tasks.db",
+    )  # fmt: skip
+    sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
+    sub.add_argument("--host", default="127.0.0.1", metavar="HOST", help="default: 127.0.0.1, which other machines cannot see")
+    sub.add_argument("--port", type=free_port, default=8000, metavar="PORT", help="0 for any free port (default: 8000)")
+    sub.add_argument("--token", default="", metavar="TEXT", help="what requests must know; needed where other machines can see the server")
+    sub.add_argument("--max-open", type=count, default=4000, metavar="N", help="connections at once; the next ones get 503 (default: 4000)")
     sub = add(
         "mcp", mcp, "Share the states of agents over the Model Context Protocol: stdio, or HTTP on this machine.",
         "labkit mcp --database-url sqlite:///tasks.db --http 8765",

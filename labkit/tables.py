@@ -94,7 +94,16 @@ task_options = Table(  # what the queue knows of a task beyond its row
     Column("answer", Text),
 )
 
-progress_log = Table(  # what tasks told while they ran, only ever appended to
+amendments = Table(  # what people added to a task while it was on its way
+    "amendments",
+    metadata,
+    Column("task_id", _ID, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    _stamp("time"),
+)
+
+progress_log = Table(  # what tasks told while they ran, only ever appended to; `webhook_url` alone is cleared later
     "progress_log",
     metadata,
     Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
@@ -108,10 +117,32 @@ progress_log = Table(  # what tasks told while they ran, only ever appended to
     Column("tool", Text, nullable=False, server_default=""),
     _stamp("time"),
     Column("terminal", Boolean, nullable=False, server_default=false()),
+    Column("webhook_url", Text),  # where this end is still to be told; nothing once a delivery is written for it
 )
 Index("progress_of_task", progress_log.c.task_id, progress_log.c.position)
 Index("progress_one_end_a_run", progress_log.c.task_id, progress_log.c.run, unique=True,
       sqlite_where=progress_log.c.terminal, postgresql_where=progress_log.c.terminal)  # fmt: skip
+_while("webhook_url IS NOT NULL", "progress_untold", progress_log.c.run, progress_log.c.position)
+
+webhook_deliveries = Table(  # one for each end of a task that somebody wants to be told
+    "webhook_deliveries",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("task_id", _ID, nullable=False),
+    Column("run", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # as it is sent, each time
+    Column("state", Text, nullable=False, server_default="pending"),
+    _count("attempt"),  # those that ended with an answer or an error
+    _stamp("due_at"),  # while somebody sends it: the end of that lease
+    Column("last_status", BigInteger),
+    Column("last_error", Text),
+    _stamp("created_at"),
+    _stamp("updated_at"),
+    _count("version"),  # counts writes, and is the fence of whoever sends it
+)
+Index("deliveries_of_task", webhook_deliveries.c.task_id, webhook_deliveries.c.run, unique=True)
+_while("state = 'pending'", "deliveries_due", webhook_deliveries.c.due_at, webhook_deliveries.c.id)
 
 saga_log = Table(  # what a saga has begun, done and undone, in the order of `seq`; whoever writes must have read all of it
     "saga_log",
@@ -122,6 +153,7 @@ saga_log = Table(  # what a saga has begun, done and undone, in the order of `se
     Column("step", Text, nullable=False, server_default=""),
     Column("error", Text, nullable=False, server_default=""),
     _stamp("time"),
+    info={"log": {"of": ("saga_id", "step"), "says": "event", "number": "seq"}},  # to say the same of the same once more says nothing
 )
 
 checkpoints = Table(  # snapshots of tasks; their order is `seq`, never the time

@@ -2,10 +2,13 @@
 
 import pytest
 
+from labkit import cli
 from labkit.checks import registry
 from labkit.checks.judge import HOLDS
 from labkit.checks.run import run_check
 from tests.corpus import RIGHT, exercise, name
+
+ALONE = [(asked.id, database) for asked in registry.every() for database in asked.databases]
 
 
 @pytest.mark.slow
@@ -17,3 +20,14 @@ def test_right_answer_holds(path):
     assert [] == [(one.name, one.message, one.token) for one in report.properties if one.verdict != HOLDS]
     assert HOLDS == report.verdict, report.message
     assert list(registry.find(exercise(path)).databases) == report.databases, report.message
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize(("asked", "database"), ALONE)
+def test_one_database_alone(asked, database, capsys):
+    """Who asks for one database gets a verdict on what is tested there: a right answer holds, and the command ends with 0."""
+    answer = next(path for path in RIGHT if exercise(path) == asked)
+    ended = cli.main(["check", asked, str(answer), "--database", database])
+    said = capsys.readouterr().out
+    assert (0, f"{asked}: holds") == (ended, said.partition(" - ")[0]), said

@@ -3,7 +3,8 @@
 import pytest
 
 from labkit.checks.judge import HOLDS, UNHEARD_OF, UNUSABLE
-from labkit.checks.run import Patience, run_check
+from labkit.checks.listening import Patience
+from labkit.checks.run import run_check
 from tests.corpus import DIAGNOSED, WRONG, exercise, name
 
 AT_FIRST = Patience(for_more=False)  # until the first property breaks

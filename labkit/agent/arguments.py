@@ -9,15 +9,21 @@ Not handled here: whether the call is a good idea (see `approval`).
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
 from labkit.agent.conversation import LONGEST_ARGUMENTS
 from labkit.errors import BadArguments
+from labkit.store.contract import storable_text
 
 LONGEST_LINE = 300
+LONGEST_NAME = 60  # of a field, or of the way to it
 SHOWN = 3  # of what pydantic finds wrong
+LONGEST_NUMBER = 300  # digits; what is much longer is no float, and from some length on no int either
+TOO_LARGE = "a number is too large"
+TOO_DEEP = "the arguments are JSON that is too deep, or hold half of a character"
 _NAMES = {type(None): "null", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
 
@@ -26,33 +32,63 @@ def parse_arguments(text: str, model: type[BaseModel]) -> dict[str, Any]:
     if len(text) > LONGEST_ARGUMENTS:
         raise _bad(f"the arguments have more than {LONGEST_ARGUMENTS} characters")
     try:
-        found = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+        found = json.loads(
+            text, object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole
+        )
     except json.JSONDecodeError as error:
         raise _bad(f"the arguments are not JSON: {error.msg} at character {error.pos}") from None
-    except (ValueError, RecursionError):  # a number of 5,000 digits, lists inside lists inside lists
-        raise _bad("the arguments are JSON that is too deep or has too long a number") from None
+    except RecursionError:
+        raise _bad(TOO_DEEP) from None
     if not isinstance(found, dict):
         raise _bad(f"the arguments must be a JSON object, not {_NAMES[type(found)]}")
+    return _as_the_tool_wants(found, model)
+
+
+def _as_the_tool_wants(found: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
     try:
-        return model.model_validate(found).model_dump()
+        # subtle: as JSON again, or a strict model would take no time, no choice and no set, which JSON writes as texts and lists
+        return model.model_validate_json(json.dumps(found)).model_dump()
     except ValidationError as error:
-        wrong = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
-        more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-        raise _bad("; ".join(wrong[:SHOWN]) + more) from None
+        told = _told(error)
+    except Exception as error:  # whatever a check of the tool's own raises
+        told = f"the arguments cannot be checked: {type(error).__name__}"
+    raise _bad(told)
+
+
+def _told(error: ValidationError) -> str:
+    wrong = error.errors(include_url=False, include_context=False, include_input=False)
+    if wrong[0]["type"] == "json_invalid":
+        return TOO_DEEP
+    lines = [f"{'.'.join(map(str, one['loc']))[:LONGEST_NAME] or 'arguments'}: {one['msg']}" for one in wrong[:SHOWN]]
+    return "; ".join(lines) + (f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else "")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _bad(f"the field {twice[:60]!r} is given twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _bad(f"the field {name[:LONGEST_NAME]!r} is given twice")
+        found[name] = value
     return found
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise _bad(TOO_LARGE)
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise _bad(TOO_LARGE)
+    return int(digits)
 
 
 def _no_number(name: str) -> NoReturn:
     raise _bad(f"{name} is not a JSON number")
 
 
-def _bad(line: str) -> BadArguments:
+def _bad(said: str) -> BadArguments:
+    line = storable_text(" ".join(said[: 4 * LONGEST_LINE].split()))  # one line, whatever a name or a check holds
     return BadArguments(line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ...")

@@ -1,9 +1,11 @@
 """What a run has spent and what it may spend: it is warned when four fifths of something are gone, and stopped when all of it is.
 
 Spent is what the journal says, over all processes that worked on the run, so neither a crash nor a restart gives a budget anew. Time is time at work: a
-run that waits for a person overnight has spent nothing. The stop comes between two turns, so every effect that was made is recorded.
+run that waits for a person overnight has spent nothing. The stop comes between two turns, so every effect that was made is recorded. No wait for a model
+is longer than the time that is left: the task goes back to the queue instead.
 
-Not handled here: bytes of artifacts, which bound what is shown instead of stopping the run (see `sent`), and the deadline of the task.
+Not handled here: what an attempt spent between its last message and its death, which nobody knows; bytes of artifacts, which bound what is shown instead
+of stopping the run (see `sent`); and the deadline of the task.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from labkit.agent.conversation import Message, turns
 from labkit.agent.journal import Cost
 from labkit.agent.state import Budget
+from labkit.clock import Clock
+from labkit.deadline import Deadline
 from labkit.errors import BudgetExhausted
 
 PRESSURE = 0.8
@@ -40,3 +44,9 @@ def stop_if_spent(parts: Mapping[str, float], budget: Budget) -> None:
     for name, part in parts.items():
         if part >= 1.0:
             raise BudgetExhausted(f"the run has used up {name}={getattr(budget, name)}", budget=name)
+
+
+def time_left(budget: Budget, cost: Cost, clock: Clock, deadline: Deadline | None) -> Deadline:
+    """When to wait no longer: the run's time or the task's is over, whichever comes first."""
+    own = Deadline.after((budget.max_wall_time_ms - cost.millis) / 1000, clock)
+    return own if deadline is None or own.remaining() < deadline.remaining() else deadline

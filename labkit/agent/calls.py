@@ -1,9 +1,9 @@
 """One tool call answered, once: the same text after any crash, and an effect that happens once.
 
 What a call gave is recorded before the model is told, so a call with a record is not made again. One without may have been under way when its process
-died: it is made again under the same key, or, if the tool knows no keys, a person is asked first. Whatever goes wrong inside a tool, and whatever the
-model wrote as its name or arguments, becomes a short text for the model; the calls beside it are answered all the same. A long result
-goes to the artifact store, and the model is shown an excerpt.
+died: it is made again under the same key, or, if the tool knows no keys, a person is asked first, each time. Whatever goes wrong inside a tool, and
+whatever the model wrote as its name or arguments, becomes a short text for the model and for nobody else; the calls beside it are answered all the same.
+A long result goes to the artifact store, and the model is shown an excerpt. Of two processes that make a call at once the first record is what both tell.
 
 Not handled here: what else happens between two calls (see `loop`).
 """
@@ -11,30 +11,26 @@ Not handled here: what else happens between two calls (see `loop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from labkit.agent.approval import Ask, needs_word, question_after, question_for, refusal
+from labkit.agent.approval import PERSON, Ask, needs_word, question_after, question_for, refusal
 from labkit.agent.arguments import parse_arguments
-from labkit.agent.artifacts import ArtifactStore, StoredArtifact
+from labkit.agent.artifacts import LARGEST_CONTENT, ArtifactStore, StoredArtifact
 from labkit.agent.conversation import ToolCall
 from labkit.agent.journal import ToolJournal
 from labkit.agent.state import Constraints
 from labkit.agent.tools import Tool
 from labkit.clock import Clock
 from labkit.deadline import Deadline
-from labkit.errors import BadArguments, StaleLease
-from labkit.queue.job import Ask as Parked
-from labkit.queue.job import GiveBack
-from labkit.retry import RetryPolicy, is_transient
+from labkit.errors import BadArguments
+from labkit.retry import RetryPolicy
 from labkit.saga.step import outcome_unknown
 from labkit.store.contract import error_text, storable_text
 
 LONGEST_RESULT = 2_000  # bytes of a result that the model is shown
 LONGEST_ERROR = 300  # characters
 SUMMARY = 120  # characters of a result's first line
-
-
 End = Literal["ran", "failed", "refused"]
 
 
@@ -42,7 +38,7 @@ End = Literal["ran", "failed", "refused"]
 class Said:
     """What a call gave: the text for the model, how it ended, and where the whole of a long result lies."""
 
-    text: str
+    text: str = field(repr=False)
     end: End
     artifact: StoredArtifact | None = None
 
@@ -70,11 +66,10 @@ class Calls:
         said = self._shortened(call, self._made(call))
         self.learn(call, said)
         # crash here: the effect is there and no record says so
-        self.journal.record(call.id, said.text)
-        return said.text
+        return self.journal.settle(call.id, said.text)
 
     def _made(self, call: ToolCall) -> Said:
-        """Make the call, if it may be made."""
+        """Make the call, if it may be made. What this raises is not the tool's failure: the run itself stops here."""
         tool = self.tools.get(call.name)
         if tool is None:
             return _wrong(f"there is no tool {call.name!r}, only {', '.join(self.tools) or 'none at all'}")
@@ -82,45 +77,85 @@ class Calls:
             given = parse_arguments(call.arguments, tool.arguments)
         except BadArguments as error:
             return _wrong(str(error))
+        if call.name == PERSON:
+            return Said(tool(given, self._key(call)), "ran")
         told = self._refusal(call, tool)
         if told is not None:
             return Said(told, "refused")
-        if not tool.repeatable:
-            self.journal.begin(call.id)
         try:
-            return Said(self._run(tool, given, f"{self.journal.task_id}:{call.id}"), "ran")
-        except (Parked, GiveBack, StaleLease):
-            raise  # not the tool's failure: the run itself stops here
-        except Exception as error:
-            lost = "; it may have happened all the same" if outcome_unknown(error) else ""
-            return _wrong(f"{type(error).__name__}: {error_text(error)[:LONGEST_ERROR]}{lost}")
+            return Said(_text_of(self._run(tool, given, self._key(call))), "ran")
+        except _Failed as failed:
+            return _wrong(failed.told)
+
+    def _key(self, call: ToolCall) -> str:
+        return f"{self.journal.task_id}:{call.id}"
 
     def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
-        """What the model is told if the call must not be made; None if it may."""
-        if not tool.repeatable and self.journal.begun(call.id):
-            return refusal(self.ask, question_after(call))  # a person had agreed to it before it began
-        return refusal(self.ask, question_for(call, tool)) if needs_word(self.constraints, tool) else None
+        """What the model is told if the call must not be made; None if it may, and of an unkeyed one it is written down that it begins."""
+        begun = 0 if tool.repeatable else self.journal.begun(call.id)
+        told = None
+        if begun:
+            told = refusal(self.ask, question_after(call, begun), begun)
+        elif needs_word(self.constraints, tool):
+            told = refusal(self.ask, question_for(call, tool))
+        if told is not None or tool.repeatable or self.journal.begin(call.id, begun):
+            return told
+        return self._refusal(call, tool)  # subtle: somebody began it since we looked, so a person is asked
 
-    def _run(self, tool: Tool, given: dict[str, object], key: str) -> str:
-        def again(error: Exception) -> bool:
-            return is_transient(error) and (tool.repeatable or not outcome_unknown(error))
+    def _run(self, tool: Tool, given: dict[str, object], key: str) -> object:
+        def once() -> object:
+            try:
+                return tool(dict(given), key)
+            except Exception as error:
+                failed = _Failed(error)
+            raise failed
 
-        policy = RetryPolicy(self.policy.max_attempts, self.policy.base, self.policy.cap, self.policy.rng, again)
-        told = policy.run(lambda: tool(dict(given), key), self.clock, self.deadline)
-        return told if isinstance(told, str) else str(told)
+        def again(failed: Exception) -> bool:
+            error = failed.error if isinstance(failed, _Failed) else failed
+            return self.policy.retry_on(error) and (tool.repeatable or not may_have_happened(error))
+
+        return replace(self.policy, retry_on=again).run(once, self.clock, self.deadline)
 
     def _shortened(self, call: ToolCall, said: Said) -> Said:
         text = storable_text(said.text)
-        if len(text.encode()) <= LONGEST_RESULT:
+        if (length := len(text.encode())) <= LONGEST_RESULT:
             return Said(text, said.end)
+        if length > LARGEST_CONTENT:
+            return Said(f"it {said.end}, and what it gave is too large to be kept: {length} bytes", said.end)
         kept = self.artifacts.put(text, type=call.name, summary=first_line(text))
         return Said(self.artifacts.excerpt(kept.artifact_id, max_bytes=LONGEST_RESULT), said.end, kept)
+
+
+class _Failed(Exception):
+    """A tool raised `error`. subtle: what it says is for the model alone, so it stays out of the log line of a retry."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(type(error).__name__)
+        self.error, self.retry_after = error, getattr(error, "retry_after", None)
+
+    @property
+    def told(self) -> str:
+        lost = "; it may have happened all the same" if may_have_happened(self.error) else ""
+        return f"{type(self.error).__name__}: {error_text(self.error)[:LONGEST_ERROR]}{lost}"
+
+
+def may_have_happened(error: Exception) -> bool:
+    """Whether a tool that raised this may have had its effect: no answer in time, or a connection that broke on the way."""
+    broke = isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
+    return outcome_unknown(error) or broke
 
 
 def first_line(text: str) -> str:
     """The beginning of a text, for a summary."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= SUMMARY else f"{line[:SUMMARY]} ..."
+
+
+def _text_of(given: object) -> str:
+    try:
+        return str(given)
+    except Exception as error:  # a result that cannot be asked what it is
+        return f"it ran, and what it gave cannot be read ({type(error).__name__})"
 
 
 def _wrong(what: str) -> Said:

@@ -2,7 +2,7 @@
 
 Where a run stands is read off its journal and nowhere else. After a crash the calls of the last message that have no answer yet are answered first, in
 their order, so every call has exactly one tool message and the next request is one that the chat API takes. What a model says is cleaned once,
-before it is written: its calls get ids of ours, since some endpoints give the same id again, and nothing in it is longer than a bound.
+before it is written: its calls get ids of ours, since some endpoints give the same id again or none, and nothing in it is longer than a bound.
 
 Not handled here: what thinking and answering are (see `turn`, `calls`), and when to stop otherwise (see `loop`).
 """
@@ -18,7 +18,8 @@ from labkit.store.contract import storable_text
 
 Message = dict[str, Any]
 LONGEST_ARGUMENTS = 65_536  # characters; what is longer is kept up to here, and is no JSON then
-LONGEST_TEXT = 262_144  # characters of one message
+LONGEST_TEXT = 200_000  # characters of one message; also as a result of the task it is not too large
+MOST_CALLS = 100  # in one message; the model is told that there were more
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # what the chat API takes as the name of a tool
 ODD_NAME = "unreadable_name"
 
@@ -82,7 +83,8 @@ def open_calls(messages: Sequence[Message]) -> list[ToolCall]:
 
 def cleaned(text: str | None, asked: Sequence[tuple[str, str | None]], turn: int) -> Message:
     """An assistant message as it is kept: its text, and its calls as (name, arguments) under ids that this turn gives them."""
-    said: Message = {"role": "assistant", "content": _bounded(text or "", LONGEST_TEXT)}
+    more = f" [{len(asked) - MOST_CALLS} more calls cut]" if len(asked) > MOST_CALLS else ""
+    said: Message = {"role": "assistant", "content": _bounded(text or "", LONGEST_TEXT) + more}
     if asked:
         said["tool_calls"] = [
             {
@@ -93,7 +95,7 @@ def cleaned(text: str | None, asked: Sequence[tuple[str, str | None]], turn: int
                     "arguments": _bounded(arguments or "", LONGEST_ARGUMENTS),
                 },
             }
-            for place, (name, arguments) in enumerate(asked, start=1)
+            for place, (name, arguments) in enumerate(asked[:MOST_CALLS], start=1)
         ]
     return said
 
@@ -104,4 +106,5 @@ def _call(one: Message) -> ToolCall:
 
 def _bounded(text: str, longest: int) -> str:
     """The text, not too long, and without what could neither be stored nor be sent back."""
-    return storable_text(text if len(text) <= longest else f"{text[:longest]} [{len(text) - longest} characters cut]")
+    kept = storable_text(text[: longest + 1])  # subtle: cut before and after, since an escape is longer than what it stands for
+    return kept if len(kept) <= longest else f"{kept[:longest]} [cut]"

@@ -8,7 +8,7 @@ leaves a message or a result whole, or not at all.
 Each message says what it cost, so what a run has spent survives its processes too.
 
 Not handled here: a crash between a tool's effect and its result. The call is made again then, so the tool gets a key that stays the same; of one that
-knows no keys it is written down beforehand that it began (see `calls`).
+knows no keys it is written down beforehand each time that it begins, and of two that begin at once one is told that it is not the one (see `calls`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ Message = dict[str, Any]
 _APPEND = for_both(
     "INSERT INTO messages (task_id, seq, message, tokens, millis) VALUES (:id, :seq, :message, :tokens, :millis) RETURNING seq"
 )
-# the row of a call that has begun holds no result yet; the first result stays
+# the row of a call that has begun holds no result yet; the first result stays, and is what everybody is given
 _RECORD = for_both(
     "INSERT INTO tool_results AS kept (task_id, call_id, result) VALUES (:id, :call, :result) "
-    "ON CONFLICT (task_id, call_id) DO UPDATE SET result = excluded.result WHERE kept.result IS NULL RETURNING call_id"
+    "ON CONFLICT (task_id, call_id) DO UPDATE SET result = coalesce(kept.result, excluded.result) RETURNING result"
+)
+_BEGIN = for_both(
+    "INSERT INTO tool_results (task_id, call_id, result) VALUES (:id, :call, NULL) "
+    "ON CONFLICT (task_id, call_id) DO NOTHING RETURNING call_id"
 )
 _COST = text("SELECT sum(tokens), sum(millis) FROM messages WHERE task_id = :id")
 
@@ -85,24 +89,32 @@ class ToolJournal:
         row = self._row_of(call_id)
         return None if row is None or row[0] is None else str(json.loads(row[0]))
 
-    def begin(self, call_id: str) -> None:
-        """Write down that the call is about to be made. Beginning twice is beginning once."""
-        self._put(call_id, None)
+    def begin(self, call_id: str, before: int = 0) -> bool:
+        """Write down that the call is about to be made, after `before` times; False when somebody else has just done so."""
+        return bool(self._put(_BEGIN, _time(call_id, before), None))
 
-    def begun(self, call_id: str) -> bool:
-        """Whether the call was begun, or has a result."""
-        return self._row_of(call_id) is not None
+    def begun(self, call_id: str) -> int:
+        """How often the call was begun; 1 also for one that has a result."""
+        times = 0
+        while self._row_of(_time(call_id, times)) is not None:
+            times += 1
+        return times
 
     def record(self, call_id: str, text: str) -> None:
         """Keep what the call gave. A second result of one call changes nothing."""
+        self.settle(call_id, text)
+
+    def settle(self, call_id: str, text: str) -> str:
+        """`record`, and what is kept of the call then: its first result."""
         if not isinstance(text, str):
             raise UnstorableValue(f"result must be text, not {type(text).__name__}", path="result")
-        self._put(call_id, _as_json("result", text))
+        ((kept,),) = self._put(_RECORD, call_id, _as_json("result", text))
+        return str(json.loads(kept))
 
-    def _put(self, call_id: str, result: str | None) -> None:
+    def _put(self, statement: Mapping[str, str], call_id: str, result: str | None) -> Any:
         values = {"id": self.task_id, "call": plain_key("call_id", call_id), "result": result}
         with one_commit(self._engine) as execute:
-            execute(_RECORD[self._engine.dialect.name], values)
+            return execute(statement[self._engine.dialect.name], values)
 
     def _row_of(self, call_id: str) -> Any:
         table = tool_results.c
@@ -119,6 +131,11 @@ class ToolJournal:
 
     def __repr__(self) -> str:
         return f"<ToolJournal {self.task_id} {self._engine.url.render_as_string()}>"
+
+
+def _time(call_id: str, before: int) -> str:
+    """The row that stands for one time that a call was begun; the first one gets the result."""
+    return f"{call_id}#{before + 1}" if before else call_id
 
 
 def _as_json(path: str, value: Any) -> str:

@@ -1,24 +1,30 @@
 """An agent that can die anywhere: whoever works on its task next goes on where it stopped, and no effect is made twice.
 
 It is a handler for workers of the queue. The conversation is in the journal, what it knows is in the shared state, large results are in the artifact store, and
-the task's lease says who may write at all; nothing that matters is in memory. Model and tools are each asked again by a policy of their own, within
+the task's lease says who may go on; nothing that matters is in memory. Model and tools are each asked again by a policy of their own, within
 the task's deadline. A budget that is used up ends the task as failed, with a risk flag, and not in the middle of a call. A call
 that needs a person's word parks the task; the queue writes the one terminal event, with the state that ends it.
 
-Not handled here: two conversations about one task.
+Whoever has lost the lease may finish what it was at, a question to the model or one call (under the key of that call), and is stopped when it next
+tells those who watch. What it writes until then goes on from what is there, or is refused (`StaleJournal`), so nothing stands there twice and the holder
+goes on from it.
+
+Not handled here: two conversations about one task, and fencing the outside world: a tool without a key that a slow process has begun may end after a person
+has said yes to another run.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from labkit.agent.approval import person_tool
+from labkit.agent.approval import PERSON, person_tool
 from labkit.agent.artifacts import ArtifactStore
-from labkit.agent.budget import EXHAUSTED, UNDER_PRESSURE, pressed, stop_if_spent, used
+from labkit.agent.budget import EXHAUSTED, UNDER_PRESSURE, pressed, stop_if_spent, time_left, used
 from labkit.agent.calls import Calls, Said, first_line
 from labkit.agent.conversation import Message, ToolCall, converse, turns
 from labkit.agent.journal import Cost, ToolJournal
@@ -26,12 +32,12 @@ from labkit.agent.model import SECONDS, model_name
 from labkit.agent.observe import observe
 from labkit.agent.sent import to_send
 from labkit.agent.state import AgentState, StatePatch
-from labkit.agent.states import AgentStates
-from labkit.agent.tools import Tool
+from labkit.agent.states import AgentStates, Patch
+from labkit.agent.tools import Tool, toolbox
 from labkit.agent.turn import ask_model
 from labkit.checkpoint import CheckpointManager
 from labkit.clock import Clock
-from labkit.errors import BudgetExhausted
+from labkit.errors import BudgetExhausted, StaleJournal, UnstorableValue, UsageError
 from labkit.progress import ProgressLog
 from labkit.progress.update import Status
 from labkit.queue.job import Ask, Job
@@ -41,6 +47,7 @@ from labkit.task import Task
 if TYPE_CHECKING:
     import openai
 
+_log = logging.getLogger("labkit.agent")
 MODEL_POLICY = RetryPolicy(max_attempts=4, cap=30.0)
 TOOL_POLICY = RetryPolicy(max_attempts=3)
 
@@ -67,6 +74,10 @@ class Agent:
     tool_policy: RetryPolicy = TOOL_POLICY
     checkpoints: CheckpointManager | None = None
 
+    def __post_init__(self) -> None:
+        if dict(self.tools) != toolbox(*self.tools.values()) or PERSON in self.tools:
+            raise UsageError(f"each tool stands under its own name, and {PERSON} is there already")
+
     def __call__(self, job: Job) -> str:
         return _Run(self, job).to_the_end()
 
@@ -82,7 +93,7 @@ class _Run:
         self._journal = ToolJournal(agent.engine, self._task_id)
         self._states = AgentStates(agent.engine)
         self._state = self._states.begin(agent.name, self._task_id, agent.begin(job.task)).state
-        tools = {**agent.tools, "ask_person": person_tool(self._ask)}
+        tools = {**agent.tools, PERSON: person_tool(self._ask)}
         self._schemas = [tool.schema() for tool in tools.values()]
         self._calls = Calls(
             tools, self._journal, ArtifactStore(agent.engine), self._state.constraints, self._ask, self._learn,
@@ -94,11 +105,18 @@ class _Run:
 
     def to_the_end(self) -> str:
         """The model's final answer."""
-        try:
-            return converse(self, self._job.user_input, self._think, self._answer)
-        except BudgetExhausted:
-            self._patch(StatePatch(risk_flags=[EXHAUSTED]))
-            raise
+        self._checkpoint("on_state_change")
+        said = len(self.messages())
+        while True:
+            try:
+                return converse(self, self._job.user_input, self._think, self._answer)
+            except BudgetExhausted:
+                self._patch(StatePatch(risk_flags=[UNDER_PRESSURE, EXHAUSTED]))
+                raise
+            except StaleJournal:
+                # subtle: who holds the lease goes on from there; who does not hears of it at the next word to those who watch
+                if said == (said := len(self.messages())):
+                    raise
 
     def messages(self) -> list[Message]:
         return self._journal.messages()
@@ -112,22 +130,31 @@ class _Run:
     def _think(self, messages: list[Message]) -> Message:
         """Ask the model, unless the task is no longer worth it or a budget is used up."""
         self._job.check()
-        turn, budget = turns(messages) + 1, self._state.budget
-        parts = used(messages, self._journal.cost(), budget)
+        messages = self._amended(messages)
+        turn, budget, cost = turns(messages) + 1, self._state.budget, self._journal.cost()
+        parts = used(messages, cost, budget)
         stop_if_spent(parts, budget)
         sent, short = to_send(messages, self._state)
         if short or pressed(parts):
             self._patch(StatePatch(risk_flags=[UNDER_PRESSURE]))
         self._tell(turn, "thinking")
+        within = time_left(budget, cost, self._agent.clock, self._job.deadline)
         said = self._agent.model_policy.run(
             lambda: ask_model(
-                self._agent.client, self._agent.model, sent, self._schemas, number=turn, seconds=self._seconds()
+                self._agent.client, self._agent.model, sent, self._schemas, number=turn, seconds=within.for_step(SECONDS)
             ),
             self._agent.clock,
-            self._job.deadline,
+            within,
         )
         self._tokens = said.tokens
         return said.message
+
+    def _amended(self, messages: list[Message]) -> list[Message]:
+        """The conversation with what people have added to the task since; the first word was the task itself."""
+        taken = sum(message["role"] == "user" for message in messages) - 1
+        for text in self._job.amendments()[taken:]:
+            self.append({"role": "user", "content": text})
+        return self.messages()
 
     def _answer(self, call: ToolCall) -> str:
         """Answer one call, and tell those who watch."""
@@ -148,7 +175,7 @@ class _Run:
         self._told = None
 
     def _learn(self, call: ToolCall, said: Said) -> None:
-        self._patch(observe(self._state, call, said))
+        self._patch(lambda state: observe(state, call, said))
 
     def _ask(self, question: str) -> str:
         """A person's answer; as long as there is none the question is open, and the task is parked."""
@@ -160,15 +187,15 @@ class _Run:
         self._patch(StatePatch(answered=[question]))
         return said
 
-    def _patch(self, patch: StatePatch) -> None:
+    def _patch(self, patch: Patch) -> None:
         self._state = self._states.patch(self._agent.name, self._task_id, patch).state
 
-    def _seconds(self) -> float:
-        """How long the model may take for one answer."""
-        deadline = self._job.deadline
-        return SECONDS if deadline is None else deadline.for_step(SECONDS)
-
     def _checkpoint(self, trigger: str) -> None:
-        if self._agent.checkpoints is not None:
-            known = {"state": self._state.model_dump(mode="json"), "messages": len(self.messages())}
+        """A picture of the run, for people; it goes on from its journal."""
+        if self._agent.checkpoints is None:
+            return
+        known = {"state": self._state.model_dump(mode="json"), "messages": len(self.messages())}
+        try:
             self._agent.checkpoints.maybe_save(self._job.task, trigger, extra=known)
+        except UnstorableValue as error:  # of a state that another agent has filled with what no checkpoint holds
+            _log.warning("task %s: no checkpoint: %s", self._task_id, error, extra={"task": self._task_id})

@@ -30,7 +30,8 @@ def to_send(messages: Sequence[Message], state: AgentState) -> tuple[list[Messag
     for message in reversed(messages):
         if message["role"] == "tool":
             room -= len(message["content"].encode())
-            if room < 0 and message["content"] != (line := first_line(message["content"]) + SHORT):
+            line = first_line(message["content"]) + SHORT
+            if room < 0 and len(line) < len(message["content"]):
                 message, short = {**message, "content": line}, True
         sent.append(message)
     return [{"role": "system", "content": INSTRUCTIONS + _known(state)}, *reversed(sent)], short

@@ -12,6 +12,7 @@ Not handled here: damage that still reads as a state, and who may write (see `qu
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ from labkit.tables import agent_states
 TRIES = 100  # of a patch without an expected version, each lost to another that went through
 LARGEST_STATE = 1_048_576  # bytes of its JSON; large results belong into the ArtifactStore
 Keys = list[tuple[str, str]]
+Patch = StatePatch | Callable[[AgentState], StatePatch]
 
 _BEGIN = for_both(
     "INSERT INTO agent_states (agent_id, task_id, version, state) VALUES (:agent, :task, 1, :state) "
@@ -97,8 +99,8 @@ class AgentStates:
         with reading(self._engine) as connection:
             return connection.execute(_VERSION, _ids(agent_id, task_id)).scalar()
 
-    def patch(self, agent_id: str, task_id: str, patch: StatePatch, *, expected: int | None = None) -> KeptState:
-        """Apply the patch to the newest state, or only to version `expected`; what is stored then.
+    def patch(self, agent_id: str, task_id: str, patch: Patch, *, expected: int | None = None) -> KeptState:
+        """Apply the patch to the newest state, or only to version `expected`; what is stored then. A function makes its patch of that state.
 
         `StaleState` when another was written after the expected version, `StateNotFound`, and without an expected version
         `StoreBusy` when 100 others came between; nothing was changed by this call then.
@@ -109,7 +111,7 @@ class AgentStates:
             kept = self.get(agent_id, task_id)
             if expected is not None and kept.version != expected:
                 raise _stale(kept.agent_id, kept.task_id, expected, kept.version)
-            after = apply_patch(kept.state, patch)
+            after = apply_patch(kept.state, patch(kept.state) if callable(patch) else patch)
             if after == kept.state:
                 return kept
             written = self._write(kept, after)  # subtle: without a lock since the read; the version tells

@@ -9,8 +9,10 @@ Not handled here: how often to ask again (see `loop`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from labkit.agent.conversation import Message, cleaned
@@ -21,14 +23,15 @@ if TYPE_CHECKING:
     import openai
 
 WORTH_ASKING_AGAIN = frozenset({408, 409, 429})  # and whatever is the endpoint's own fault, from 500
-CHARS_PER_TOKEN = 4  # where the endpoint does not count
+CHARS_PER_TOKEN = 4  # where the endpoint does not count, or counts nonsense
+MOST_TOKENS = 1_000_000_000  # of one turn
 
 
 @dataclass(frozen=True)
 class Turn:
     """What the model said, and how many tokens it cost, question and answer together."""
 
-    message: Message
+    message: Message = field(repr=False)
     tokens: int
 
 
@@ -40,34 +43,50 @@ def ask_model(
 
     tools: dict[str, Any] = {"tools": list(schemas)} if schemas else {}
     asked: Any = list(sent)
+    trouble: LabkitError
     try:
-        answer = client.chat.completions.create(model=model, messages=asked, timeout=seconds, **tools)
+        return _turn(client.chat.completions.create(model=model, messages=asked, timeout=seconds, **tools), asked, number)
+    except LabkitError as error:
+        trouble = error
     except openai_.APIStatusError as error:
-        raise _refused(error.status_code, error.response.headers.get("retry-after")) from None
-    except (openai_.OpenAIError, ValueError) as error:  # no connection, no answer in time, an answer that is none
-        raise ModelUnavailable(f"the model's endpoint did not answer: {type(error).__name__}") from None
-    return _turn(answer, asked, number)
+        trouble = _refused(error.status_code, error.response.headers)
+    except Exception as error:  # no connection, no answer in time, an answer that is none
+        trouble = ModelUnavailable(f"the model's endpoint did not answer: {type(error).__name__}")
+    trouble.__context__ = None  # subtle: what the client raised holds the question and the answer, and stays behind
+    raise trouble
 
 
-def _refused(status: int, retry_after: str | None) -> LabkitError:
+def _refused(status: int, headers: Mapping[str, str]) -> LabkitError:
     told = f"the model's endpoint answered {status}"
     if status in WORTH_ASKING_AGAIN or status >= 500:
-        return ModelUnavailable(told, retry_after=seconds_asked(retry_after))
+        return ModelUnavailable(told, retry_after=_wait(headers.get("retry-after"), headers.get("date")))
     return ModelRefused(told)
+
+
+def _wait(retry_after: str | None, date: str | None) -> float:
+    """Seconds that the endpoint asks for; an instant counts from the time on its own clock."""
+    try:
+        return seconds_asked(retry_after, parsedate_to_datetime(date or ""))
+    except ValueError:
+        return seconds_asked(retry_after)
 
 
 def _turn(answer: Any, asked: Sequence[Message], number: int) -> Turn:
     try:
         said = answer.choices[0].message
-        calls = [(str(one.function.name), one.function.arguments) for one in said.tool_calls or ()]
-        text = said.content or getattr(said, "refusal", None) or ""
-        text = text if isinstance(text, str) else str(text)
+        calls = [(str(one.function.name), _text(one.function.arguments)) for one in said.tool_calls or ()]
+        text = _text(said.content or getattr(said, "refusal", None) or "")
         spent = getattr(answer.usage, "total_tokens", None)
-    except (AttributeError, IndexError, TypeError):
-        raise ModelUnavailable("the model's endpoint gave an answer without a message") from None
-    if not text and not calls:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelUnavailable(f"the model's endpoint gave an answer without a message: {type(error).__name__}") from None
+    if not text.strip() and not calls:
         raise ModelUnavailable("the model said nothing")
     message = cleaned(text, calls, number)
-    if not isinstance(spent, int) or spent <= 0:
+    if not isinstance(spent, int) or not 0 < spent < MOST_TOKENS:
         spent = sum(len(str(one)) for one in [*asked, message]) // CHARS_PER_TOKEN
     return Turn(message, spent)
+
+
+def _text(said: object) -> str:
+    """What an endpoint gives as text; what it gives as something else, as JSON."""
+    return said if isinstance(said, str) else "" if said is None else json.dumps(said)

@@ -43,8 +43,8 @@ CASES = (
     _case("no_model", *NO_MODEL),
     Case("told_to_leave", body(NAME, leave)),
     _case("tenth", TENTH),
-    _case("endless", ENDLESS, schedules=("none", "p1@cloud2.after+crash")),
-    _case("batch", BATCH, in_database=True, databases=SQL, schedules=("none", *AMID)),
+    _case("endless", ENDLESS, left=False, schedules=("none", "p1@cloud2.after+crash")),
+    _case("batch", BATCH, in_database=True, left=False, databases=SQL, schedules=("none", *AMID)),
     _case("swept", SWEPT, in_database=True, same_ids=True, databases=("sqlite",), engine="sweep"),
 )
 TALKS = tuple(case.name for case in CASES if case.facts)

@@ -119,13 +119,13 @@ def _play(
         ended = _how(lambda: run(client, tools, journal, task, ear_for(talk, process, events)))
     process.note("run_agent", "raised" if ended["error"] else "returned")
     return {
+        **ended,
         "over": False,
         "found": {"messages": messages, "results": results},
         "events": events,
         "asked": asked,
         "journal": journal.kept()[0],
         "kept": tools == given,
-        **ended,
     }
 
 

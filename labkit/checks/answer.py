@@ -103,21 +103,22 @@ def load(source: str, exercise: Exercise) -> Answer:
         raise UsageError(f"the answer ends the process while it loads ({type(error).__name__})") from None
     look_behind(names)
     for name, parameters in exercise.signatures.items():
-        _check_signature(names, name, parameters)
+        _check_signature(names, name, parameters, asynchronous=exercise.asynchronous)
     for name, parameters in exercise.methods.items():
         _check_method(names, name, parameters, source)
     return Answer(execute)
 
 
-def _check_signature(names: Mapping[str, Any], name: str, parameters: Sequence[str]) -> None:
-    """A parameter that starts with `*` in `parameters` is given by name, the others by place."""
-    wanted = f"{name}({', '.join(parameters)})"
+def _check_signature(names: Mapping[str, Any], name: str, parameters: Sequence[str], *, asynchronous: bool) -> None:
+    """A parameter that starts with `*` in `parameters` is given by name, the others by place. Whether a plain function returns something that can be
+    awaited is seen when it is called."""
+    wanted = f"{'async ' if asynchronous else ''}{name}({', '.join(parameters)})"
     if name not in names:
         raise UsageError(f"the answer does not define {wanted}")
     if not callable(names[name]):
         raise UsageError(f"{name} is not a function: the exercise asks for {wanted}")
     places = [p for p in parameters if not p.startswith("*")]
-    if inspect.iscoroutinefunction(names[name]):
+    if inspect.iscoroutinefunction(names[name]) and not asynchronous:
         raise UsageError(f"{name} is an `async def`, and the exercise asks for a plain function {wanted}")
     try:
         signature = inspect.signature(names[name])

@@ -3,7 +3,7 @@
 An answer is to blame when it ends the process, uses up what it may (memory, files, what a run may show), or when the error comes out of its own code. Any
 other error comes out of ours, and nobody is judged by it.
 
-Not handled here: a process that is gone without a word (see `run`).
+Not handled here: a process that is gone without a word (see `listening`).
 """
 
 from __future__ import annotations

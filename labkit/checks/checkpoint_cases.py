@@ -119,7 +119,7 @@ def _cleans(manager: Made, process: Process) -> Any:
 
 
 def _in_turn(manager: Made, process: Process) -> Any:
-    """Two tasks and two managers over one store, and somebody else who saves in between."""
+    """Two tasks and two managers over one store, and somebody else who saves in between; then a task that ends more than once."""
     shelf = Shelf(process, {})
     one, two = (made(manager, shelf, process, max_count=2) for _ in range(2))
     said: list[dict[str, Any]] = []
@@ -140,6 +140,9 @@ def _in_turn(manager: Made, process: Process) -> Any:
     say("resume", partial(one.validate_and_resume, "a"))
     say("cleanup", partial(two.cleanup, "a"))
     say("cleanup", partial(one.cleanup, "b"), "b")
+    for attempt, end in enumerate((TaskState.FAILED, TaskState.FAILED, TaskState.COMPLETED), 1):
+        say("end", partial(one.maybe_save, Task("c", "step", end, attempt=attempt), "on_state_change"), "c")
+        say("resume", partial(one.validate_and_resume, "c"), "c")
     return said
 
 

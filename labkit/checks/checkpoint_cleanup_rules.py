@@ -23,6 +23,7 @@ ANEW = "writes checkpoints anew instead of leaving them"
 ONE_TOO_MANY = "the newest is not counted among max_count"
 NO_COUNT = "does not return how many went"
 REMEMBERS = "remembers what it saved instead of asking the store"
+ENDED_BEFORE = "a task that failed, was resumed and ends again is not saved again"
 OTHER_TASKS = "cleans up a task that it was not asked for"
 NEWEST_DIES = "deletes before the newest is safe: a crash leaves no newest checkpoint"
 NOT_RESUMED = "a crash leaves what the next process stumbles over"
@@ -112,6 +113,10 @@ def _saved(one: dict[str, Any]) -> str:
     return "" if new == one["after"][-1:] else REMEMBERS
 
 
+def _ended(one: dict[str, Any]) -> str:
+    return ENDED_BEFORE if one["after"] == one["before"] else _saved(one)
+
+
 def _cleaned(one: dict[str, Any]) -> str:
     before, after = one["before"], one["after"]
     if after != before[-2:]:
@@ -126,7 +131,7 @@ def _resumed(one: dict[str, Any]) -> str:
     return "" if isinstance(value, dict) and value.get("seq") == one["after"][-1] else REMEMBERS
 
 
-_IN_TURN: dict[str, Callable[[dict[str, Any]], str]] = {"save": _saved, "cleanup": _cleaned, "resume": _resumed}
+_IN_TURN: dict[str, Callable[[dict[str, Any]], str]] = {"save": _saved, "end": _ended, "cleanup": _cleaned, "resume": _resumed}
 
 
 def cleaned_in_turn(seen: Seen, facts: Facts) -> bool:

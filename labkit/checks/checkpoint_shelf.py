@@ -2,7 +2,7 @@
 
 Rows are written past the store, so that numbers have gaps and times lie as somebody's clock left them. All ages are as of
 the moment of the calls, which come `NAP` after the managers were made: who asked the time then has the wrong one. What is
-damaged comes as not intact, with data that can be read (`changed`) or with none (`torn`).
+damaged comes as not intact, with data that can be read (`changed`) or with none (`torn`). A time may come on the clock of another place.
 
 Not handled here: what must come of it (see `checkpoint_stories` and the rules).
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from sqlalchemy import insert
@@ -35,7 +35,7 @@ HOUR = timedelta(hours=1)
 class Row:
     """A checkpoint that is there when the answer comes: its number, its age in seconds, and the task's state in it.
 
-    `written` is the age of the task's last write, where it is another one.
+    `written` is the age of the task's last write, where it is another one; `east` are the hours by which the clock of its time is ahead of UTC.
     """
 
     seq: int
@@ -43,6 +43,7 @@ class Row:
     state: str = "running"
     damage: str = ""  # torn: nothing in it can be read; changed: it can be read, and is not what was written
     written: float | None = None
+    east: int = 0
 
     @property
     def made(self) -> datetime:
@@ -71,7 +72,7 @@ class Shelf:
 
     def __init__(self, process: Process, scene: Scene) -> None:
         self._store = CheckpointStore(process.engine)
-        self._readable = {(t, row.seq): row.data(t) for t, rows in scene.items() for row in rows if row.damage}
+        self._rows = {(task_id, row.seq): row for task_id, rows in scene.items() for row in rows}
 
     def append(self, task_id: str, data: dict[str, Any]) -> int:
         return self._store.append(task_id, data)
@@ -83,7 +84,11 @@ class Shelf:
         self._store.delete(task_id, seq)
 
     def _as_read(self, one: Checkpoint) -> Checkpoint:
-        return one if one.intact else replace(one, data=dict(self._readable.get((one.task_id, one.seq), {})))
+        row = self._rows.get((one.task_id, one.seq))
+        if row is None:
+            return one
+        there = one.created_at.astimezone(timezone(timedelta(hours=row.east))) if row.east else one.created_at
+        return replace(one, created_at=there, data=one.data if one.intact else row.data(one.task_id))
 
 
 def scene(rows_of: Scene) -> Callable[[Process], None]:

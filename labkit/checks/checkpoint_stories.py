@@ -28,6 +28,7 @@ BY_PLACE = "takes a place in the list for a number"
 OLDEST = "takes the oldest for the newest"
 TASKS_AGE = "asks when the task was written, and not when the checkpoint was"
 FUTURE = "a time that lies ahead is taken for old: the clock was stepped back"
+WALL = "takes the time of another place for its own: an offset from UTC is cut off"
 NO_CHECKSUM = "does not ask whether the checkpoint is intact"
 OTHERS_DAMAGE = "an older damaged checkpoint stops the newest"
 
@@ -69,6 +70,8 @@ RESUMES: dict[str, tuple[Resume, ...]] = {  # property -> what it looks at, the 
         _lone("running", -4000.0, 3, FUTURE),
         Resume("saved long after", (Row(3, 1200.0, written=9000.0),), 3, TASKS_AGE),
         Resume("written since", (Row(3, 7200.0, written=10.0),), EXPIRED, TASKS_AGE),
+        Resume("fresh in the west", (Row(3, 1200.0, east=-5),), 3, WALL),
+        Resume("old in the east", (Row(3, 7200.0, east=5),), EXPIRED, WALL),
     ),
     "newest": (
         Resume("some", (Row(1, 900.0), Row(2, 800.0, "waiting"), Row(3, 700.0)), 3, OLDEST),
@@ -136,6 +139,7 @@ CLEANUPS = (
     Cleanup("later", (Row(1, 3900.0), Row(2, 10.0)), 10, stayed=OLD_NOW),
     Cleanup("days", (Row(1, 3 * DAY + 60.0), Row(2, 10.0)), 10, stayed=SECONDS),
     Cleanup("within days", (Row(1, DAY), Row(2, 10.0)), 10, gone=SECONDS, max_age=timedelta(days=2)),
+    Cleanup("east and west", (Row(1, 7200.0, east=5), Row(2, 1200.0, east=-5), Row(3, 10.0)), 10, gone=WALL, stayed=WALL),
     Cleanup("ahead", (Row(1, -4000.0), Row(2, 10.0)), 10, gone=FUTURE),
     Cleanup("stepped back", (Row(4, 100.0), Row(7, 3000.0), Row(8, 2900.0)), 1, BY_TIME_HERE),
     Cleanup("stepped far back", (Row(4, 100.0), Row(6, 7200.0), Row(7, 7300.0)), 10, BY_TIME_HERE, FALLS_BACK),

@@ -19,7 +19,7 @@ from labkit.checks.common import body, crash_rule, ends, exits_rule, try_exits
 from labkit.checks.exercise import SQL, Case, Exercise, Property
 from labkit.checks.naps import naps_of
 from labkit.checks.saga_log import Log
-from labkit.cloud import Cloud
+from labkit.cloud import Cloud, MemoryLedger
 from labkit.errors import CallTimeout, CompensationFailed, SagaFailed, TerminalError
 from labkit.faults.outcome import describe_error
 from labkit.faults.process import Process
@@ -80,6 +80,22 @@ def _deploy(apps: Apps, weak: tuple[str, bool] | None, deploy: Any, process: Pro
             told.append({"early": early, **_run(steps, saga, process)})
             process.note(f"the saga {saga}", told[-1]["said"].partition(":")[0])
         return told
+
+
+def _apart(deploy: Any, process: Process) -> list[dict[str, Any]]:
+    """A saga for each of several clouds, all of them built before any is run; `there` is what then exists in each."""
+
+    def hook(place: str, refused: str) -> Callable[[str, str | None, Act], str]:
+        def refuse() -> str:
+            raise TerminalError(f"{refused} is not allowed")
+
+        return lambda label, key, act: process.gate.cross("cloud", f"{label} in {place}", refuse if label == refused else act)
+
+    clouds = [Cloud(MemoryLedger(), process.world.clock, hook=hook(place, no)) for place, _, no in rules.CLOUDS]
+    with naps_of(process, passing=False):
+        made = [list(deploy(cloud, app) or ()) for cloud, (_, app, _) in zip(clouds, rules.CLOUDS, strict=True)]
+        told = [_run(steps, f"in {place}", process) for steps, (place, _, _) in zip(made, rules.CLOUDS, strict=True)]
+    return [one | {"there": dict(cloud.resources())} for one, cloud in zip(told, clouds, strict=True)]
 
 
 def _run(steps: list[Any], saga: str, process: Process) -> dict[str, Any]:
@@ -146,6 +162,7 @@ CASES = (
     _case("route_refused", ("d6", "shop"), weak=("configure_route", False)),
     _case("route_lost", ("d7", "wiki"), weak=("configure_route", True), engine="sweep", faults=("crash",), costly=True),
     _case("container_lost", ("d8", "blog"), weak=("deploy_container", True)),
+    Case("several_clouds", body(NAME, _apart), databases=("sqlite",)),
     Case("exits", body(NAME, _leave)),
 )
 
@@ -169,6 +186,14 @@ EXERCISE = Exercise(
         ),
         Property("key", "each call carries the key that its step was called with", rules.key, ALL, rules.ran),
         Property("deploys", "with nothing in the way all three exist, once", rules.deploys, WORKS, rules.ran),
+        Property(
+            "its own cloud",
+            "what is called is the cloud that was given, whichever came before",
+            rules.in_its_own_cloud,
+            ("several_clouds",),
+            rules.somewhere,
+            unless=("three steps", "key", "deploys"),
+        ),
         Property("whole or nothing", "all three exist once, or none does", rules.whole_or_nothing, FAILS, rules.undone),
         Property(
             "an undo that fails",

@@ -17,10 +17,16 @@ UNDOS = {
     "delete_route": "configure_route",
 }
 KINDS = ("namespace", "container", "route")
+CLOUDS = (  # place, application, what is refused there
+    ("Falkenstein", "shop", ""),
+    ("Helsinki", "shop", "configure_route shop"),
+    ("Nuremberg", "wiki", ""),
+)
 
 NO_KEY = "the key is not passed on: a second try is a new effect"
 OWN_KEY = "a key of its own instead of the one that the step is called with"
 OTHER_APP = "acts on another application than it was asked for"
+OTHER_CLOUD = "acts on another cloud than it was given"
 OTHER_CALL = "a step calls something else than it is named for"
 WRONG_STEPS = "the steps are not the three that were asked for, in their order"
 NOT_HEARD = "an error of a step is taken for a success"
@@ -104,6 +110,22 @@ def deploys(seen: Seen, facts: Facts) -> Finding | None:
         why = "a step does not do what its name says" if one["how"] == "returned" else "fails on its own"
         return Finding(f"nothing was in the way, the saga {one['said']}, and there is {_there(counts)}", why)
     return None
+
+
+def in_its_own_cloud(seen: Seen, facts: Facts) -> Finding | None:
+    """With several clouds at hand each saga changes the one that it was built for, on the way forward and on the way back."""
+    for one, (place, app, refused) in zip(told(seen), CLOUDS, strict=False):
+        wanted = {} if refused else {f"{kind} {app}": 1 for kind in KINDS}
+        if one["there"] != wanted:
+            said = f"{app!r} was deployed in {place}{' with its route refused' * bool(refused)}, the saga {one['said']}"
+            there = ", ".join(f"{count} x {thing}" for thing, count in one["there"].items())
+            return Finding(f"{said}, and in {place} there is {there or 'nothing'}", OTHER_CLOUD)
+    return None
+
+
+def somewhere(seen: Seen, facts: Facts) -> bool:
+    """Whether something was deployed in some cloud."""
+    return any(one["there"] for one in told(seen))
 
 
 def undo_failed(seen: Seen) -> bool:

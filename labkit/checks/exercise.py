@@ -34,8 +34,8 @@ class Case:
     `build(answer)` gives the bodies that run at once and what a restarted process runs; `answer` gives the learner's names, fresh in each process.
     `engine` is once (each of `schedules`), sweep (each of `faults` at every crossing, then the closure) or interleave (every order of the bodies).
     `alike` says that the bodies differ in their process's name only. `databases` empty means that no database is involved; `on_file` wants a file
-    of SQLite also where one process alone would do with memory. `costly` is left out for an answer that broke before it. `facts` is what the
-    judge must know.
+    of SQLite also where one process alone would do with memory. `costly` is left out for an answer that broke before it. Not `left`: what a crash
+    of a schedule leaves before anybody goes on tells nothing here, and costs no run. `facts` is what the judge must know.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Case:
     databases: tuple[str, ...] = ()
     on_file: bool = False
     costly: bool = False
+    left: bool = True
     facts: dict[str, Any] = field(default_factory=dict)
 
     def scenario(self, exercise: str, answer: Answer) -> Scenario:
@@ -119,6 +120,7 @@ class Exercise:
     properties: tuple[Property, ...]
     hints: tuple[str, ...]
     methods: dict[str, Sequence[str]] = field(default_factory=dict)
+    asynchronous: bool = False  # its functions are `async def`
     needs: tuple[str, ...] = ()  # packages beyond those that labkit always has
     preload: str = ""  # module:function that loads what takes long; a warm parent calls it before it forks
     shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once

@@ -3,7 +3,7 @@
 It judges nothing. Every end goes out as one line of plain data; before each case the host says which it begins, so that whoever listens knows where a silent
 child got stuck. What the answer prints is kept up to a limit and changes no verdict. An error that comes out of the host itself is told as that.
 
-Not handled here: the limits (see `limits`), real kills (see `kill`), listening (see `run`), and judging (see `judge`).
+Not handled here: the limits (see `limits`), real kills (see `kill`), listening (see `listening`), and judging (see `judge`).
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def _through(report: Report, runner: Runner, case: Case, engine: str) -> dict[st
         return {"runs": ran}
     for text in case.schedules:
         schedule = Schedule.parse(text)
-        for kind, end in [*_left(runner, schedule), ("end", runner.run(schedule)[0])]:
+        left = _left(runner, schedule) if case.left else []
+        for kind, end in [*left, ("end", runner.run(schedule)[0])]:
             tell(kind, end)
     return {"runs": len(case.schedules)}
 

@@ -26,7 +26,7 @@ NOT_REACHED = "your code failed with an error of its own before this could be te
 UNHEARD_OF = "leaves a world that nobody thought of"
 TOO_SLOW = "too slow"
 NOT_FAR_ENOUGH = "no run came far enough to test this"
-LEFT_OUT = "not tested while something else is broken: it takes the most runs"
+LEFT_OUT = "not tested yet, since something else is broken"
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,14 @@ class Jury:
     place: Callable[[int], str] | None = None
     worst: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
+    cases: set[str] = field(default_factory=set)  # of which a run was heard
     heard: int = 0
     cut: str = ""  # why not everything was heard
 
     def hear(self, seen: Seen) -> None:
         """Hold one run against every property that looks at its case."""
         self.heard += 1
+        self.cases.add(seen.case)
         facts, own = self.exercise.case(seen.case).facts, slip(seen, self.place)
         told = own is None or own.diagnosis == OWN_ERROR
         for prop in self.exercise.properties:
@@ -126,8 +128,12 @@ class Jury:
             return Judged(prop.name, NOT_EXERCISED, self.cut, diagnosis=TOO_SLOW, claim=prop.claim)
         if prop.name in self.exercised and (not prop.needs or prop.needs in self.exercised):
             return Judged(prop.name, HOLDS, claim=prop.claim)
-        left_out = self.broken and any(case.costly and prop.looks_at(case.name) for case in self.exercise.cases)
-        return Judged(prop.name, NOT_EXERCISED, LEFT_OUT if left_out else NOT_FAR_ENOUGH, claim=prop.claim)
+        return Judged(prop.name, NOT_EXERCISED, LEFT_OUT if self._left_out(prop) else NOT_FAR_ENOUGH, claim=prop.claim)
+
+    def _left_out(self, prop: Property) -> bool:
+        """Whether some case that could have shown this was not run at all, since something broke before it."""
+        looked_at = [case for case in self.exercise.cases if prop.looks_at(case.name)]
+        return self.broken and (any(case.costly for case in looked_at) or not any(case.name in self.cases for case in looked_at))
 
 
 def _exercised(prop: Property, seen: Seen, facts: dict[str, Any]) -> bool:

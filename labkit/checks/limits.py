@@ -1,6 +1,6 @@
 """What keeps a wild answer from taking the machine with it: a cap on what it prints, on memory, processor time and files, and no new processes.
 
-Not handled here: real time. Whoever listens to the child ends it when it falls silent (see `run`).
+Not handled here: real time. Whoever listens to the child ends it when it falls silent (see `listening`).
 """
 
 from __future__ import annotations

@@ -64,6 +64,13 @@ ANSWERED = (
         {"open_questions": ["until when?"]},
     ),
     row(
+        "an answer to a question that is open twice",
+        "an answer closes one of two: a patch that comes twice closes the other",
+        {"answered": ["which logs?"]},
+        {"open_questions": ["until when?"]},
+        open_questions=["which logs?", "until when?", "which logs?"],
+    ),
+    row(
         "an answer to an empty question",
         EMPTY_TEXT,
         {"answered": [""]},

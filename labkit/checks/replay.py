@@ -13,7 +13,8 @@ from labkit.checks import registry, wire
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.exercise import Exercise
 from labkit.checks.judge import BROKEN, Jury
-from labkit.checks.run import PATIENCE, Patience, lacking, last_line, nursery_with, room
+from labkit.checks.listening import PATIENCE, Patience, last_line
+from labkit.checks.run import lacking, nursery_with, room
 from labkit.checks.texts import printable
 from labkit.errors import UsageError
 from labkit.faults.database_world import check_kind

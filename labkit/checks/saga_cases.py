@@ -1,6 +1,6 @@
 """The cases of `saga`, as data: every place of the failing step, every kind of error, undos that fail in passing and for good.
 
-The swept ones are short: two steps, each at once done or failing, show every way in which a process can die.
+Those in which a process dies are short: two steps, each at once done or failing, show every way in which it can.
 
 Not handled here: what must hold (see `saga`).
 """
@@ -44,6 +44,11 @@ DEFINITE: dict[str, Callable[[], Exception]] = {
     "StoreBusy": lambda: StoreBusy("the zone is locked"),
     "StaleTask": lambda: StaleTask("another deployment of the shop came first"),
     "SagaFailed": lambda: SagaFailed("the saga inside failed", step="inside"),
+    # what Python itself takes for something else than a failure, here and there
+    "StopIteration": lambda: StopIteration("no more zones"),
+    "StopAsyncIteration": lambda: StopAsyncIteration("no more zones"),
+    "UserWarning": lambda: UserWarning("the zone is old"),
+    "ExceptionGroup": lambda: ExceptionGroup("two zones failed", [ValueError("no such zone"), KeyError("zone")]),
 }
 INDEFINITE: dict[str, Callable[[], Exception]] = {
     "TimeoutError": lambda: TimeoutError("no answer"),
@@ -81,7 +86,7 @@ def _case(name: str, *plans: Plan, **options: Any) -> Case:
     return Case(name, body(NAME, call), facts={"plans": plans}, **{"databases": ("sqlite",), **options})
 
 
-def _swept() -> tuple[Case, ...]:
+def _dying() -> tuple[Case, ...]:
     sweep: Any = {"engine": "sweep"}
     only_crash: Any = {**sweep, "faults": ("crash",), "costly": True}
     return (
@@ -92,6 +97,13 @@ def _swept() -> tuple[Case, ...]:
             "undo_refused",
             Plan((DNS, lost("tls", undo_fails=(final,), for_good=True)), "deploy-10", times=1),
             **only_crash,
+        ),
+        # the sweeps are SQLite's: here is what they show, once
+        _case(
+            "dies",
+            Plan((DNS, lost("tls")), "deploy-11"),
+            databases=("postgres",),
+            schedules=("p1@cloud1.after+crash", "p1@cloud3.after+crash", "p1@cloud2.after+interrupt"),
         ),
     )
 
@@ -138,6 +150,8 @@ def _undoing() -> tuple[Case, ...]:
     def case(name: str, *errors: Callable[[], Exception], **how: Any) -> Case:
         return _case(name, Plan((DNS, Step("tls", undo_fails=errors, **how), Step("alert", final)), name))
 
+    odd = ("StopAsyncIteration", "StopIteration", "UserWarning")
+    oddly = [Step(name, undo_fails=(DEFINITE[error],), for_good=True) for name, error in zip(("dns", "tls", "alert"), odd, strict=True)]
     a = Step("dns", undo_fails=(busy, late, busy), for_good=True)
     c = Step("tls", undo_fails=(lambda: ValueError("no"),), for_good=True)
     return (
@@ -146,6 +160,7 @@ def _undoing() -> tuple[Case, ...]:
         case("undo_fails", final, for_good=True),
         case("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
         case("undo_busy_then_fails", busy, final, for_good=True),
+        _case("undos_fail_oddly", Plan((*oddly, Step("pay", final)), "oddly")),
         case("undo_busy_for_good", busy, late, late, for_good=True),
         _case("two_undos_fail", Plan((a, c, ALERT, Step("pay", final)), "two undos"), databases=SQL),
         _case(
@@ -162,9 +177,9 @@ def _undoing() -> tuple[Case, ...]:
     )
 
 
-SWEPT = _swept()
-PLANNED = (*SWEPT, *_forward(), *_failing(), *_undoing())
+DYING = _dying()
+PLANNED = (*DYING, *_forward(), *_failing(), *_undoing())
 EVERY = tuple(case.name for case in PLANNED)
 TURNED = tuple(case.name for case in PLANNED if any(plan.fails_at is not None for plan in case.facts["plans"]))
 STAY = tuple(case.name for case in PLANNED if any(plan.remaining for plan in case.facts["plans"]))
-CRASHES = tuple(case.name for case in SWEPT)
+CRASHES = tuple(case.name for case in DYING)

@@ -9,7 +9,8 @@ Not handled here: what must hold (see `saga_rules` and `saga_undo_rules`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any
 
 from labkit.checks.common import called
@@ -110,6 +111,7 @@ class Called:
     process: Process
     calls: list[list[Any]]  # [step, do or undo, key, how]
     raised: list[BaseException]
+    thread: int = field(default_factory=get_ident)
 
     def steps(self) -> Sequence[SagaStep]:
         made = [self._step(place, step) for place, step in enumerate(self.plan.steps)]
@@ -138,6 +140,9 @@ class Called:
         if fails is None:
             return step.gives
         error = fails()
+        # subtle: no Future of asyncio can carry a StopIteration out of a thread
+        if isinstance(error, StopIteration) and get_ident() != self.thread:
+            error = RuntimeError(*error.args)
         if not landed:
             self.process.note(f"{step.name}:{what}", f"raises {type(error).__name__}")
         if what == "do":
@@ -170,8 +175,9 @@ def play(run: Any, plan: Plan, process: Process) -> list[dict[str, Any]]:
 
 
 def _alike(found: BaseException, raised: BaseException) -> bool:
-    # subtle: asyncio hands a TimeoutError of a thread on as another one that says the same
-    return found is raised or (type(found) is type(raised) and found.args == raised.args)
+    # subtle: asyncio hands a TimeoutError of a thread on as another one that says the same, and a generator makes a RuntimeError of a StopIteration
+    made_anew = isinstance(raised, StopIteration | StopAsyncIteration) and found.__cause__ is raised
+    return found is raised or made_anew or (type(found) is type(raised) and found.args == raised.args)
 
 
 def _how(call: Callable[[], Any], raised: list[BaseException]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from labkit.checks.saga_view import View, raised, said
 LOST = "a lost answer is taken for a refusal: what the step did stays"
 FORGOTTEN = "what a dead process did stays: the list of what is done died with it"
 NOTHING = "undoes nothing"
+NOT_HEARD = "an error of a step is taken for a success"
 STOPS = "stops at the first undo that fails: the others stay"
 GIVEN_UP = "an undo that failed in passing is given up"
 COMES_OUT = "an error of a step comes out, and nothing is undone"
@@ -56,6 +57,8 @@ def undone(view: View) -> Finding | None:
 
 def _why_left(view: View, left: list[str]) -> str:
     plan = view.plan
+    if view.clean and any(("done", step.name) in view.log for step in plan.steps if step.fails):
+        return NOT_HEARD
     if not view.clean and ["undoing", left[0]] in view.first["found"]:
         return UNDER_WAY
     if set(left) == {step.name for step in plan.steps if step.fails}:

@@ -2,7 +2,7 @@
 
 Nothing is shown in the first moment, and nothing at all where nobody looks: in a pipe, a file or a notebook. A line never wraps, so that it can be erased.
 
-Not handled here: what the line says (see `run`).
+Not handled here: what the line says (see `listening`).
 """
 
 from __future__ import annotations

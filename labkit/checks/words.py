@@ -6,6 +6,7 @@ Not handled here: colours and pictures (see `lab`).
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE, CheckReport, Judged
 from labkit.checks.slips import OWN_ERROR
@@ -22,6 +23,13 @@ WHAT_NEXT = {
 }
 
 
+TALLY = (  # verdict on a property, how one says it of one and of more
+    (HOLDS, "holds", "hold"),
+    (BROKEN, "is broken", "are broken"),
+    (NOT_EXERCISED, "was not tested", "were not tested"),
+)
+
+
 def in_words(verdict: str) -> str:
     """A verdict as one says it: its name is one word for machines."""
     return verdict.replace("_", " ")
@@ -36,8 +44,19 @@ def headline(report: CheckReport) -> str:
     """One line: which exercise, which verdict, and why where that is short."""
     if report.verdict in (NOT_ATTEMPTED, UNUSABLE):
         return f"{report.exercise}: {in_words(report.verdict)} - {report.message}"
-    held = sum(one.verdict == HOLDS for one in report.properties)
-    return f"{report.exercise}: {in_words(report.verdict)} - {held} of {len(report.properties)} properties hold"
+    return f"{report.exercise}: {in_words(report.verdict)} - {tally(report)}"
+
+
+def tally(report: CheckReport) -> str:
+    """How many properties hold, how many are broken and how many were not tested: what was not tested is not broken."""
+    count, whole = Counter(one.verdict for one in report.properties), len(report.properties)
+    if count[HOLDS] == whole:
+        return f"{whole} of {whole} properties hold"
+    parts: list[str] = []
+    for verdict, one, many in TALLY:
+        noun = ("", "") if parts else ("property ", "properties ")
+        parts += [counted(count[verdict], noun[0] + one, noun[1] + many)] if count[verdict] else []
+    return ", ".join(parts)
 
 
 def aside(report: CheckReport) -> list[str]:

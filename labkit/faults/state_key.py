@@ -2,7 +2,7 @@
 
 A sweep goes on from each distinct state once, so what makes states distinct decides whether it ever ends, and whether it misses something. Times are
 relative to now, random ids are renamed by first appearance, numbers that the database gives out by itself keep only their order, and what
-counts or dates writes is dropped.
+counts or dates writes is dropped. So is what a log says again: a table that is one says so of itself, by `Table.info["log"]`.
 
 Not handled here: a program whose behaviour hangs on what is dropped; it could go two ways from one key, and a sweep would follow one. And what
 is no part of the world: a process's name and its randomness (the sweep sees that code asks for them, and then tells its processes apart).
@@ -21,6 +21,7 @@ from typing import Any
 
 from labkit.cloud import Effect
 from labkit.faults.trace import UUID
+from labkit.tables import metadata
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 DROPPED = ("version", "updated_at")  # they count or date writes: two states that differ only here go on alike
@@ -43,8 +44,8 @@ def state_key(
     """The key of a state. `numbered` names the columns of surrogate keys; `exact` drops and renumbers nothing."""
     state = {
         "rows": {
-            name: _kept(found, () if exact else DROPPED, numbered.get(name, ()))
-            for name, found in (rows if exact else {**rows, "saga_log": _news(rows.get("saga_log", ()))}).items()
+            name: _kept(found if exact else _news(name, found), () if exact else DROPPED, numbered.get(name, ()))
+            for name, found in rows.items()
             if found
         },
         "effects": [asdict(effect) for effect in ledger] if exact else _effects(ledger),
@@ -70,17 +71,19 @@ def _kept(rows: Sequence[Mapping[str, Any]], dropped: Sequence[str], numbered: S
     return kept
 
 
-def _news(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of sagas that say something new of a step; whoever begins again what a dead process began says the same again."""
-    if any(not row.keys() >= {"saga_id", "seq", "step", "event"} for row in log):
-        return [dict(row) for row in log]  # a table of that name that is not ours
-    last: dict[tuple[Any, Any], Any] = {}
+def _news(name: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The rows of a log that say something new; whoever begins again what a dead process began says the same again."""
+    table = metadata.tables.get(name)
+    log = table.info.get("log") if table is not None else None
+    if log is None or any(not row.keys() >= {*log["of"], log["says"], log["number"]} for row in rows):
+        return rows  # no log, or a table of that name that is not ours
+    last: dict[tuple[Any, ...], Any] = {}
     kept: list[dict[str, Any]] = []
-    for row in log:
-        of = row["saga_id"], row["step"]
-        if last.get(of) != row["event"]:
-            last[of] = row["event"]
-            kept.append({**row, "seq": len(kept)})
+    for row in rows:
+        of = tuple(row[column] for column in log["of"])
+        if last.get(of) != row[log["says"]]:
+            last[of] = row[log["says"]]
+            kept.append({**row, log["number"]: len(kept)})
     return kept
 
 

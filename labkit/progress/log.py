@@ -40,14 +40,15 @@ def end_sql(dialect: str, ended: str) -> str:
     """Appends the terminal event. `ended` is the table, for the task `:id`, or a CTE that holds ended tasks as they are now.
 
     What the last event said of the steps goes on; the run is that of the last event, or the next one if that was an end.
+    Where this end is to be told to somebody, it says where: the next run may have another webhook.
     """
     which = "ended.id = :id AND " if ended == "tasks" else ""
-    return f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
+    return f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal, webhook_url)
 SELECT ended.id, coalesce(last.run + CASE WHEN last.terminal THEN 1 ELSE 0 END, 1), ended.attempt,
   coalesce(last.step, 0), coalesce(last.total_step, 0),
   CASE ended.state WHEN 'completed' THEN 'completed' ELSE 'error' END,
   CASE ended.state WHEN 'completed' THEN '' ELSE coalesce(ended.error, ended.state) END,
-  ended.updated_at, true
+  ended.updated_at, true, (SELECT o.webhook_url FROM task_options AS o WHERE o.task_id = ended.id)
 FROM {ended} AS ended {_LAST[dialect]}
 WHERE {which}ended.state IN ('completed', 'failed', 'cancelled')"""
 
@@ -55,9 +56,10 @@ WHERE {which}ended.state IN ('completed', 'failed', 'cancelled')"""
 _BEFORE = "(SELECT {} FROM progress_log WHERE task_id = :id ORDER BY position DESC LIMIT 1)"
 # the same for the task `:id` that has just been completed in its `:attempt`
 # subtle: as VALUES, since an INSERT ... SELECT that reads the table it writes to goes through a temporary one each time
-COMPLETED_ON_SQLITE = f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal)
+COMPLETED_ON_SQLITE = f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, time, terminal, webhook_url)
 VALUES (:id, coalesce({_BEFORE.format("run + terminal")}, 1), :attempt, coalesce({_BEFORE.format("step")}, 0),
-  coalesce({_BEFORE.format("total_step")}, 0), 'completed', '', (SELECT updated_at FROM tasks WHERE id = :id), true)"""
+  coalesce({_BEFORE.format("total_step")}, 0), 'completed', '', (SELECT updated_at FROM tasks WHERE id = :id), true,
+  (SELECT webhook_url FROM task_options WHERE task_id = :id))"""
 _END = {dialect: text(f"{end_sql(dialect, 'tasks')} RETURNING position") for dialect in _LAST}
 
 

@@ -82,6 +82,10 @@ class Job:
             raise Ask(question)
         return asked.answer
 
+    def amendments(self) -> list[str]:
+        """What people added to the task while it was on its way, oldest first."""
+        return self._queue.amendments(self.task.id)
+
     def tell(self, step: int, status: Status, message: str = "", *, total_step: int = 0, tool: str = "") -> int:
         """Append to the task's progress, for as long as the lease is held (`StaleLease`). Returns the position."""
         update = ProgressUpdate(

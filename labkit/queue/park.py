@@ -25,6 +25,8 @@ from labkit.store.contract import log_written, plain_text
 from labkit.tables import task_options, tasks
 from labkit.task import Task, TaskState
 
+_asked = select(task_options.c.question).where(task_options.c.task_id == tasks.c.id).scalar_subquery()
+
 
 @dataclass(frozen=True)
 class Question:
@@ -48,15 +50,19 @@ def park(engine: Engine, lease: Lease, question: str, now: datetime | None = Non
     return log_written(task)
 
 
-def answer(engine: Engine, task_id: str, text: str, now: datetime | None = None) -> Task:
-    """The task, pending again and due now. `TaskNotFound`; `InvalidTransition` if it does not wait."""
+def answer(engine: Engine, task_id: str, text: str, to: str | None = None, now: datetime | None = None) -> Task:
+    """The task, pending again and due now. `TaskNotFound`; `InvalidTransition` if it does not wait.
+
+    With `to`, the question that was read, also if it asks something else by now: nobody says yes to what they have not seen.
+    """
     told = plain_text("answer", text)
     with writing(engine) as connection:
         at = moment(connection, now)
         values = {"state": TaskState.PENDING.value, "available_at": at}
-        task = change(connection, at, values, named(task_id), tasks.c.state == TaskState.WAITING.value)
+        same = () if to is None else (_asked == plain_text("question", to),)
+        task = change(connection, at, values, named(task_id), tasks.c.state == TaskState.WAITING.value, *same)
         if task is None:
-            raise InvalidTransition(f"{find(connection, task_id)} waits for no answer")
+            raise InvalidTransition(f"{find(connection, task_id)} waits for no answer{'' if to is None else ' to this question'}")
         put_options(connection, task_id, answer=told)
         notify(connection)
     return log_written(task)

@@ -19,7 +19,7 @@ from labkit.database import db_now, reading
 from labkit.errors import StaleLease
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
-from labkit.queue import batch, claim, complete, control, dead, lease, park, submit, wait
+from labkit.queue import amend, batch, claim, complete, control, dead, lease, park, submit, wait
 from labkit.queue.lease import Lease
 from labkit.queue.park import Question
 from labkit.store.contract import plain_text
@@ -76,6 +76,10 @@ class TaskQueue:
         """The task as it is stored; `TaskNotFound`."""
         return wait.look(self.engine, task_id)
 
+    def newest(self, limit: int = 100) -> list[Task]:
+        """The tasks that were submitted last, newest first."""
+        return wait.newest(self.engine, limit)
+
     def wait(self, task_id: str, timeout: float | None = None) -> Task:
         """The ended task (completed, failed or cancelled); `TaskNotFound`, `WaitTimeout`."""
         return wait.wait(self.engine, task_id, timeout, self.clock)
@@ -122,13 +126,21 @@ class TaskQueue:
         """Let the task wait for a person's answer; nobody holds it meanwhile, and the attempt does not count."""
         return park.park(self.engine, held, question, self._now())
 
-    def answer(self, task_id: str, text: str) -> Task:
-        """Answer a waiting task, which is pending again then; `TaskNotFound`, `InvalidTransition` if it does not wait."""
-        return park.answer(self.engine, task_id, text, self._now())
+    def answer(self, task_id: str, text: str, to: str | None = None) -> Task:
+        """Answer a waiting task, which is pending again then; `TaskNotFound`, `InvalidTransition` if it does not wait (for this)."""
+        return park.answer(self.engine, task_id, text, to, self._now())
 
     def question(self, task_id: str) -> Question:
         """What the task asked last, and what it was told."""
         return park.question(self.engine, task_id)
+
+    def amend(self, task_id: str, text: str) -> int:
+        """Tell whoever works on it, now or later, something more; `TaskNotFound`, `InvalidTransition` when it has ended."""
+        return amend.amend(self.engine, plain_text("id", task_id), text)
+
+    def amendments(self, task_id: str) -> list[str]:
+        """What was added to the task, oldest first."""
+        return amend.read(self.engine, plain_text("id", task_id))
 
     def cancel(self, task_id: str, reason: str = "") -> Task:
         """Cancel it now, whoever works on it; `TaskNotFound`, `InvalidTransition` when it has ended otherwise."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
 from labkit.clock import Clock
 from labkit.database import reading
 from labkit.errors import WaitTimeout
 from labkit.queue.change import ENDED, find
+from labkit.tables import task_from_row, tasks
 from labkit.task import Task
 
 FIRST_POLL, LONGEST_POLL = 0.02, 0.5  # seconds
@@ -25,6 +26,13 @@ def look(engine: Engine, task_id: str) -> Task:
     """The task as it is stored; `TaskNotFound`."""
     with reading(engine) as connection:
         return find(connection, task_id)
+
+
+def newest(engine: Engine, limit: int) -> list[Task]:
+    """The tasks that were submitted last, newest first."""
+    chosen = select(tasks).order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit)
+    with reading(engine) as connection:
+        return [task_from_row(row) for row in connection.execute(chosen)]
 
 
 def wait(

@@ -8,8 +8,9 @@ import pytest
 
 from labkit.checks import blame
 from labkit.checks.judge import BROKEN, UNUSABLE
+from labkit.checks.listening import Patience
 from labkit.checks.replay import run_replay
-from labkit.checks.run import NURSERY, Patience, run_check
+from labkit.checks.run import NURSERY, run_check
 from labkit.errors import UsageError
 from labkit.faults.nursery import Nursery
 from tests.checkout import ROOT

@@ -4,7 +4,19 @@ import pytest
 
 from labkit.checks import registry
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
-from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, UNHEARD_OF, CheckReport, Covered, Judged, Jury, overall
+from labkit.checks.judge import (
+    BROKEN,
+    HOLDS,
+    LEFT_OUT,
+    NOT_EXERCISED,
+    NOT_FAR_ENOUGH,
+    UNHEARD_OF,
+    CheckReport,
+    Covered,
+    Judged,
+    Jury,
+    overall,
+)
 from labkit.faults.process import Outcome
 from labkit.faults.scenario import End
 
@@ -36,6 +48,14 @@ def test_silence_is_not_success():
     jury.hear(Seen("a", "end", end()))
     assert [HOLDS, NOT_EXERCISED] == [one.verdict for one in jury.verdicts()]
     assert NOT_EXERCISED == overall(jury.verdicts()) == overall([])
+
+
+@pytest.mark.parametrize(("value", "why"), [(1, LEFT_OUT), (2, NOT_FAR_ENOUGH)])
+def test_what_was_not_run_is_not_blamed_on_the_answer(value, why):
+    """Where something broke before any case of a property was run, it says so; where nothing broke, no run came far enough."""
+    jury = Jury(exercise(Property("p", "", finds(1), ("a",)), Property("q", "", finds(), ("b",))))
+    jury.hear(Seen("a", "end", end(value)))
+    assert (NOT_EXERCISED, why) == (jury.verdicts()[1].verdict, jury.verdicts()[1].message)
 
 
 def test_kind_of_run_exercises():

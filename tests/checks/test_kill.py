@@ -6,8 +6,9 @@ from labkit.checks import kill, registry
 from labkit.checks.answer import load
 from labkit.checks.judge import BROKEN, HOLDS
 from labkit.checks.kill import kills
+from labkit.checks.listening import Patience
 from labkit.checks.replay import run_replay
-from labkit.checks.run import NURSERY, Patience, room, run_check
+from labkit.checks.run import NURSERY, room, run_check
 from labkit.faults.engines import open_world
 from labkit.faults.kill import crash_points
 from labkit.faults.runner import Runner

@@ -7,7 +7,8 @@ import pytest
 from labkit.checks import registry
 from labkit.checks.exercise import SQL
 from labkit.checks.judge import HOLDS
-from labkit.checks.run import Patience, run_check
+from labkit.checks.listening import Patience
+from labkit.checks.run import run_check
 from tests.checkout import ROOT
 from tests.checks.equivalents import EQUIVALENT
 from tests.checks.mutants import mutants

@@ -2,11 +2,12 @@
 
 import pytest
 
-from labkit.checks import run
+from labkit.checks import listening, run
 from labkit.checks.cells import with_what_it_uses
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, UNUSABLE
+from labkit.checks.listening import Patience
 from labkit.checks.replay import run_replay
-from labkit.checks.run import Patience, run_check
+from labkit.checks.run import run_check
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.picture import text
 from tests.checkout import ROOT
@@ -295,8 +296,8 @@ def test_missing_postgres_is_said(monkeypatch):
 def test_a_costly_case_is_run_last_and_for_a_whole_answer_only(path, verdict, monkeypatch):
     """An answer that is broken already is told so without the orders of three workers."""
     begun = []
-    real = run._take
-    monkeypatch.setattr(run, "_take", lambda heard, said: (begun.append(said.get("seen") and said["case"]), real(heard, said)))
+    real = listening._take
+    monkeypatch.setattr(listening, "_take", lambda heard, said: (begun.append(said.get("seen") and said["case"]), real(heard, said)))
     source = "print('hello')\n" + (ROOT / f"tests/answers/claim/{path}.py").read_text()
     report = check(source, "claim", databases=("sqlite",))
     assert verdict == report.verdict
@@ -422,10 +423,30 @@ def test_line_of_an_error_inside_a_body():
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize(("exercise", "style"), [("claim", "core_one_statement"), ("checkpoint", "plain_class")])
-def test_one_database_alone(exercise, style):
-    """Who asks for one database hears of what is tested there, and a right answer holds; a property of the other one alone is not spoken of."""
-    source = (ROOT / f"tests/answers/{exercise}/right/{style}.py").read_text()
-    report = check(source, exercise, databases=("postgres",))
+def test_what_only_the_other_database_shows_is_not_spoken_of():
+    """Who asks for one database hears of what is tested there."""
+    source = (ROOT / "tests/answers/checkpoint/right/plain_class.py").read_text()
+    report = check(source, "checkpoint", databases=("postgres",))
     assert HOLDS == report.verdict, report.properties
-    assert len(report.properties) < len(run.registry.find(exercise).properties)
+    assert len(report.properties) < len(run.registry.find("checkpoint").properties)
+
+
+AGENT = "def run_agent(client, tools, journal, task, on_progress):\n    return 'done'\n"
+
+
+def test_what_an_exercise_needs_is_named(monkeypatch):
+    """Where a package that only one exercise needs is not installed, its answers are not judged, and what to install is said."""
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
+    why = "the exercise agent needs what is not installed here: pip install httpx openai"
+    report = check(AGENT, "agent")
+    assert (UNUSABLE, why, []) == (report.verdict, report.message, report.properties)
+    with pytest.raises(UsageError, match=why):
+        run_replay("agent.disk/memory:none", AGENT)
+    assert HOLDS == check(GOOD).verdict
+
+
+def test_one_warm_parent_for_each_preload():
+    """Exercises that need no more than the others share the parent of all; those that do have one that has loaded it."""
+    assert run.nursery_with("") is run.NURSERY
+    assert run.nursery_with("labkit.checks.agent_wire:warm") is run.nursery_with("labkit.checks.agent_wire:warm")
+    assert (*run.NURSERY.preload, "labkit.checks.agent_wire:warm") == run.nursery_with("labkit.checks.agent_wire:warm").preload

@@ -63,7 +63,7 @@ def test_what_a_check_tells():
     source = "def resume_task(store, task_id, work):\n    return None\n"
     run_check("resume", source, databases=("sqlite",), told=lambda heard: said.append(str(heard)))
     assert "resume: loading" == said[0]
-    assert "resume: sqlite, case pending, 1 run" in said
+    assert "resume: sqlite, case pending_undisturbed, 1 run" in said
     counts = [int(re.fullmatch(r"resume: sqlite, case \w+, (\d+) runs?", line).group(1)) for line in said[1:]]
     assert sorted(counts) == counts
     assert counts[-1] > 10

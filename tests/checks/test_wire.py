@@ -6,9 +6,10 @@ import pytest
 
 from labkit.checks import registry, wire
 from labkit.checks.judge import BROKEN, Jury
+from labkit.checks.listening import Heard, Patience, hear
 from labkit.checks.page import page
 from labkit.checks.replay import run_replay
-from labkit.checks.run import Patience, _conclude, _hear, _Listening, run_check
+from labkit.checks.run import _conclude, run_check
 from labkit.checks.words import whole
 from labkit.errors import UsageError
 from labkit.faults.outcome import Outcome
@@ -96,8 +97,8 @@ def test_words_of_every_wrong_shape_give_a_report(word):
     """Whatever is said in whatever shape, there is a report that can be printed, and never another error."""
     patience = Patience()
     for said in shapes(word):
-        heard = _Listening(WARMUP, Jury(WARMUP, lambda line: f"line {line}"), loaded=True)
-        _hear(heard, patience, iter([said, {"covered": "keys", "runs": 1}]))
+        heard = Heard(WARMUP, Jury(WARMUP, lambda line: f"line {line}"), loaded=True)
+        hear(heard, patience, iter([said, {"covered": "keys", "runs": 1}]))
         report = _conclude(heard, [], "", {prop.name for prop in heard.exercise.properties}).printable()
         assert whole(report).encode()
         assert page(report).encode()

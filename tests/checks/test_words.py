@@ -1,7 +1,10 @@
 """A report in words: a verdict as one says it, nothing said twice, nothing left out unsaid."""
 
+import pytest
+
 from labkit.checks import words
-from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, CheckReport, Judged, overall
+from labkit.checks.page import page
 
 
 def test_verdicts_are_words():
@@ -10,6 +13,25 @@ def test_verdicts_are_words():
         CheckReport("retry", NOT_ATTEMPTED, message="f is still the stub")
     )
     assert words.headline(CheckReport("retry", NOT_EXERCISED)).startswith("retry: not exercised - ")
+
+
+@pytest.mark.parametrize(
+    ("held", "broken", "asleep", "said"),
+    [
+        (8, 0, 0, "8 of 8 properties hold"),
+        (1, 1, 6, "1 property holds, 1 is broken, 6 were not tested"),
+        (5, 2, 1, "5 properties hold, 2 are broken, 1 was not tested"),
+        (0, 1, 0, "1 property is broken"),
+        (0, 0, 3, "3 properties were not tested"),
+    ],
+)
+def test_what_was_not_tested_is_not_broken(held, broken, asleep, said):
+    """The headline counts what holds, what is broken and what was not tested, the same on the command line and on a page."""
+    judged = [Judged(verdict, verdict) for verdict, times in ((HOLDS, held), (BROKEN, broken), (NOT_EXERCISED, asleep)) for _ in range(times)]
+    report = CheckReport("retry", overall(judged), judged)
+    headline = f"retry: {words.in_words(report.verdict)} - {said}"
+    assert headline == words.headline(report) == words.whole(report).splitlines()[0]
+    assert f" {headline}</div>" in page(report)
 
 
 def test_printed_lines_that_are_cut_are_counted():

@@ -199,6 +199,22 @@ def test_the_same_state_a_minute_later_is_the_same_state(world: World) -> None:
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_what_a_log_says_again_means_nothing() -> None:
+    """Who begins again what a dead process began writes that it began; the state is the same. With `exact` it is another one."""
+    with World() as world:
+        world.database.put_back(world.database.photograph())
+        keys, exact = [], []
+        for events in (["started"], ["started", "started"], ["started", "done"], ["started", "done", "started"]):
+            written = [
+                f"INSERT INTO saga_log (saga_id, seq, event, step) VALUES ('s1', {seq}, '{event}', 'dns')" for seq, event in enumerate(events, 1)
+            ]
+            run(world, "DELETE FROM saga_log", *written)
+            keys.append(world.key())
+            exact.append(world.key(exact=True))
+        assert keys[0] == keys[1]
+        assert (3, 4) == (len(set(keys)), len(set(exact)))
+
+
 def test_how_often_something_was_written_means_nothing() -> None:
     """`version` and `updated_at` count and date writes; with `exact` they do count."""
     with World() as world:

@@ -1,0 +1,192 @@
+"""One request to `endpoint`, with a queue that remembers what it was asked, in an event loop whose time is the world's.
+
+A slow `submit` is slow by order, not by time: it returns when the loop has turned meanwhile. In the loop's own thread it cannot be slow, since nobody could let
+it go; that is told, and so is a loop that stands still in the answer's code while the submit waits in another thread.
+
+Not handled here: the requests (see `endpoint_cases`), and judging (see `endpoint_rules`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+from labkit.checks.asgi import Exchange, Handler
+from labkit.checks.common import try_exits
+from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
+from labkit.checks.naps import naps_of
+from labkit.checks.virtual_loop import VirtualLoop
+from labkit.errors import QueueFull
+from labkit.faults.outcome import ANSWER, describe_error, plain
+from labkit.faults.process import Process
+
+PATH = "/api/tasks"
+TICKS = 3  # turns of the loop for which a slow submit is held
+LOOK_EVERY, LOOKS = 0.02, 30  # real seconds, and how often a loop must be seen at a standstill
+FROM_THE_BODY = ("TypeError", "AttributeError", "RecursionError")  # what a bad body raises in an answer that takes it for a good one
+
+
+class Queue:
+    """The queue of a request. `asked` is what `submit` was given each time, `others` which other methods of a queue were called."""
+
+    def __init__(self, act: Callable[[], str]) -> None:
+        self._act, self.asked, self.others = act, list[list[Any]](), list[str]()
+
+    def submit(
+        self, user_input: Any, *, priority: Any = 0, idempotency_key: Any = None, webhook_url: Any = None
+    ) -> str:
+        self.asked.append([plain(user_input), plain(priority), plain(idempotency_key)])
+        return self._act()
+
+    def wait(self, *arguments: Any, **more: Any) -> None:
+        self.others.append("wait")
+
+    def claim(self, *arguments: Any, **more: Any) -> None:
+        self.others.append("claim")
+
+
+class Slow:
+    """A `submit` that is held until the loop has turned. `events` tells the order."""
+
+    def __init__(self, loop: VirtualLoop, exchange: Exchange) -> None:
+        self._loop, self._exchange, self._released = loop, exchange, threading.Event()
+        self.began, self.events = asyncio.Event(), list[str]()
+
+    def __call__(self) -> str:
+        self.events.append("begins after the answer" if self._exchange.status else "begins")
+        if threading.get_ident() == self._loop.thread:
+            self.events.append("in the loop")
+        else:
+            self._held()
+        self.events.append("ends")
+        return "task-81f3"
+
+    def _held(self) -> None:
+        me, seen, still = threading.get_ident(), -1, 0
+        self._loop.held.add(me)
+        with suppress(RuntimeError):  # nobody is there any more
+            self._loop.call_soon_threadsafe(self.began.set)
+        while not self._released.wait(LOOK_EVERY):
+            frame = sys._current_frames().get(self._loop.thread)
+            still = still + 1 if seen == self._loop.turns and _in_answer(frame) else 0
+            seen = self._loop.turns
+            if still > LOOKS:
+                self.events.append("blocked")
+                break
+        self._loop.held.discard(me)
+
+    def release(self) -> None:
+        self._loop.held.clear()
+        self._released.set()
+
+    async def watch(self, handler: Handler) -> str:
+        """Send the request, and let the loop turn while the submit is held."""
+        sending = asyncio.ensure_future(self._exchange.respond(handler))
+        begun = asyncio.ensure_future(self.began.wait())
+        await asyncio.wait({sending, begun}, return_when=asyncio.FIRST_COMPLETED)
+        for _ in range(TICKS):
+            await asyncio.sleep(0)
+            self.events.append("tick")
+        if self._exchange.status:
+            self.events.append("answered")
+        self.release()
+        how = await sending
+        if "answered" not in self.events:
+            self.events.append("answered")
+        begun.cancel()
+        return how
+
+
+def _in_answer(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.startswith(ANSWER):
+        frame = frame.f_back
+    return frame is not None
+
+
+def ask(handler: Handler, row: Row, process: Process) -> dict[str, Any]:
+    """One request, and what came of it."""
+
+    def submit() -> str:
+        if row.full is not None:
+            raise QueueFull("the queue is full", retry_after=row.full)
+        return row.task_id
+
+    return _asked(handler, row, process, submit)
+
+
+def fail(handler: Handler, row: Row, process: Process) -> dict[str, Any]:
+    """The same with a database that is gone."""
+
+    def submit() -> str:
+        raise RuntimeError("the disk is gone")
+
+    return _asked(handler, row, process, submit)
+
+
+def _asked(handler: Handler, row: Row, process: Process, act: Callable[[], str]) -> dict[str, Any]:
+    queue = Queue(act)
+    exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
+    process.note("POST", row.says)
+    began = process.world.clock.elapsed
+    with naps_of(process):
+        came = _how(lambda: VirtualLoop(process.world.clock).play(exchange.respond(handler)), row)
+    came |= _told(exchange, queue, process.world.clock.elapsed - began)
+    process.note("answers", f"{came['status']} {came['body'][:60]}" if came["status"] else "nothing")
+    return came
+
+
+def slowly(handler: Handler, process: Process) -> dict[str, Any]:
+    """A request whose submit takes its time."""
+    row, loop = ACCEPTS[0], VirtualLoop(process.world.clock)
+    queue = Queue(lambda: slow())
+    exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
+    slow = Slow(loop, exchange)
+    process.note("POST", "a task, and submit takes its time")
+    with naps_of(process):
+        came = _how(lambda: loop.play(slow.watch(handler)), row)
+    slow.release()
+    for event in slow.events:
+        process.note(event)
+    return came | _told(exchange, queue, 0.0) | {"events": slow.events}
+
+
+def leave(handler: Handler, process: Process) -> list[list[Any]]:
+    """A request whose submit raises each kind of exit."""
+    row = ACCEPTS[0]
+
+    def call(leaving: Callable[..., Any]) -> Any:
+        exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=Queue(leaving))
+        VirtualLoop(process.world.clock).play(exchange.respond(handler))
+        return f"status {exchange.status}"
+
+    return try_exits(call)
+
+
+def _headers(row: Row) -> Sequence[tuple[str, str]]:
+    return (("Content-Type", "application/json"), ("Content-Length", str(len(row.body))), *row.headers)
+
+
+def _how(call: Callable[[], str], row: Row) -> dict[str, Any]:
+    """How the answer ended. An error to which a bad body led is told by its name: it is no slip, but what the row is there to show."""
+    try:
+        return {"how": call(), "raised": "", "error": None}
+    except Exception as error:
+        told = describe_error(error)
+        expected = row.wants == REFUSED and told["type"] in FROM_THE_BODY
+        return {"how": "", "raised": f"{told['type']}: {told['message']}", "error": None if expected else told}
+
+
+def _told(exchange: Exchange, queue: Queue, seconds: float) -> dict[str, Any]:
+    return {
+        "status": exchange.status if exchange.whole else 0,
+        "retry_after": exchange.headers.get("retry-after"),
+        "body": exchange.body[:2_000].decode(errors="replace"),
+        "asked": queue.asked,
+        "others": queue.others,
+        "seconds": seconds,
+    }

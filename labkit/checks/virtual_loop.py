@@ -1,0 +1,144 @@
+"""An event loop whose time is the world's: a sleep of a minute takes no time, and every run sees the same instants.
+
+When nothing is ready the loop first lets threads finish what they do for the answer, then whoever waits for `rest` goes on, and only then time jumps
+to the next timer. A loop that has nothing to wait for is `Stuck`; one that turns and turns at one instant is `Endless`. Both are told by turns, not by
+how long they take, so a busy machine changes no verdict.
+
+Not handled here: an answer that never gives the loop back (whoever listens to the child ends it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import sys
+import threading
+from collections.abc import Coroutine
+from types import FrameType
+from typing import Any, TypeVar
+
+from labkit.clock import VirtualClock
+
+T = TypeVar("T")
+
+MOST_TURNS, MOST_IN_ALL = 2_000, 60_000  # turns of the loop at one instant, and in one run
+MANY_TURNS = 100  # from here on a thread that is at work is given real time
+A_MOMENT, MOMENTS = 0.02, 25  # real seconds that a thread gets at a time, and how often while nothing comes of it
+WAITING = ("threading.py", "queue.py")  # code in which a thread waits
+STARTING = ("_bootstrap", "_bootstrap_inner", "run", "_started")
+
+
+class Stuck(BaseException):
+    """All tasks wait, and nothing is left that could wake one."""
+
+
+class Endless(BaseException):
+    """The loop turns again and again, and no time passes."""
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """`turns` counts the loop's turns: whoever sees it stand still sees a loop that is blocked."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock, self.turns, self._here = clock, 0, 0
+        self._resting: list[asyncio.Future[None]] = []
+        self._others = {thread.ident for thread in threading.enumerate()}
+        self.thread, self.held = threading.get_ident(), set[int]()  # threads that the check holds back
+        super().__init__(_Selector(self))
+        self.set_exception_handler(lambda loop, context: None)  # what an answer leaves behind is no news
+
+    def time(self) -> float:
+        return self.clock.elapsed
+
+    def play(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run to the end of `main`, then end what it left. Raises what it raises, `Stuck` or `Endless`."""
+        try:
+            return self.run_until_complete(main)
+        finally:
+            self._tidy()
+
+    async def rest(self) -> None:
+        """Return when everybody else waits for something."""
+        self._here = 0
+        resting = self.create_future()
+        self._resting.append(resting)
+        await resting
+
+    def wait(self, poll: Any, seconds: float | None) -> Any:
+        """In place of the selector's wait: `poll(real seconds)` looks what came from threads."""
+        self.turns, self._here = self.turns + 1, self._here + 1
+        if self._here > MOST_TURNS or self.turns > MOST_IN_ALL:
+            raise Endless
+        found = poll(A_MOMENT / 10 if self._here > MANY_TURNS and self._threads_work() else 0)
+        if found or seconds == 0:
+            return found
+        for _ in range(MOMENTS):
+            if not self._threads_work():
+                break
+            if found := poll(A_MOMENT):
+                return found
+        if found := poll(0):  # subtle: a thread may have ended since we looked for what it says
+            return found
+        self._go_on(seconds)
+        return []
+
+    def _go_on(self, seconds: float | None) -> None:
+        self._here = 0
+        if any(not one.done() for one in self._resting):
+            resting, self._resting = self._resting, []
+            for one in resting:
+                if not one.done():
+                    one.set_result(None)
+        elif seconds is None:
+            raise Stuck
+        else:
+            self.clock.sleep(seconds)
+
+    def _threads_work(self) -> bool:
+        """Whether a thread that was started since does something."""
+        ours = [one.ident for one in threading.enumerate() if one.ident not in self._others | self.held]
+        frames = sys._current_frames() if ours else {}
+        return any(_at_work(frames[ident]) for ident in ours if ident in frames)
+
+    def _tidy(self) -> None:
+        """Cancel what is left and let it end; what will not is left to itself."""
+        try:
+            for _ in range(3):
+                left = asyncio.all_tasks(self)
+                if left:
+                    for task in left:
+                        task.cancel()
+                    self.turns = self._here = 0
+                    self.run_until_complete(asyncio.wait(left, timeout=60))
+            self.turns = self._here = 0
+            self.run_until_complete(self.shutdown_asyncgens())
+        except BaseException:  # whatever an answer does when it is told to leave: it has been judged
+            pass
+        finally:
+            for task in asyncio.all_tasks(self):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+            self.close()
+
+
+class _Selector(selectors.DefaultSelector):
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        return self._loop.wait(super().select, timeout)
+
+
+def _at_work(frame: FrameType) -> bool:
+    """Whether a thread in this frame does something for somebody, or waits to be told what to do."""
+    if frame.f_code.co_name == "_worker" and "work_queue" in frame.f_locals:  # of concurrent.futures
+        return "work_item" in frame.f_locals or frame.f_locals["work_queue"].qsize() > 0
+    inside: FrameType | None = frame
+    while inside is not None and inside.f_code.co_filename.endswith(WAITING):
+        if inside.f_code.co_name in STARTING:
+            return True
+        if inside.f_code.co_name == "get" and "self" in inside.f_locals:
+            return bool(inside.f_locals["self"].qsize() > 0)
+        inside = inside.f_back
+    # who waits inside of the check is no longer held, and goes on at once
+    return inside is frame or (inside is not None and inside.f_globals.get("__name__", "").startswith(__package__))

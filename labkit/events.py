@@ -1,0 +1,218 @@
+"""What happened to tasks, for whoever wants to know, in any process: each event once to each subscriber, in one order.
+
+The bus reads the progress log, so it tells what any process did, from the moment it was made and only what was committed. A subscriber has a queue and a
+thread of its own: a handler that is slow delays no other, and one that raises hurts nobody. The queue is bounded and nobody waits for
+it. Who falls that far behind loses what comes until it has caught up, and is then told how many events it lost (`events.lost`). One that has
+unsubscribed leaves nothing behind; a call of its handler that is under way is not interrupted.
+
+Not handled here: events from before the bus was made (the log has them), and attempts that fail and are tried again: the log says how a task ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from labkit.database import in_one_line, reading
+from labkit.errors import UsageError
+from labkit.progress import Follower, ProgressUpdate
+from labkit.progress.ends import ends
+from labkit.queue.threads import Pause, Spawn, Wakeup, thread
+from labkit.tables import progress_log
+from labkit.task import Task, TaskState
+
+COMPLETED, FAILED, CANCELLED = "task.completed", "task.failed", "task.cancelled"
+ERROR, EXECUTED, LOST = "agent.error", "tool.executed", "events.lost"
+ALL = "*"
+TYPES = frozenset({COMPLETED, FAILED, CANCELLED, ERROR, EXECUTED})
+BOUND = 1_000  # events that wait for one subscriber
+BACK = 1_000  # positions before the newest where something may still become visible
+POLL_SECONDS = 0.2
+_OF_STATE = {TaskState.COMPLETED: (COMPLETED,), TaskState.FAILED: (ERROR, FAILED), TaskState.CANCELLED: (CANCELLED,)}
+_log = logging.getLogger("labkit.events")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a task, at `time` (UTC). A failed task is `agent.error` and `task.failed`; `events.lost` is of no task."""
+
+    type: str
+    task_id: str
+    payload: Mapping[str, Any]
+    time: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"<Event {self.type} {self.task_id}>"
+
+
+Handler = Callable[[Event], object]
+
+
+class Subscription:
+    """One handler and the events that wait for it. `unsubscribe` may be called from anywhere, also from the handler."""
+
+    def __init__(self, bus: EventBus, event_type: str, handler: Handler, bound: int) -> None:
+        self.type, self._bus, self._handler, self._bound = event_type, bus, handler, bound
+        self._waiting: deque[Event] = deque()
+        self._lost = 0
+        self._changed = threading.Condition()
+        self.closed = False
+
+    def offer(self, event: Event) -> None:
+        """Queue an event if it is wanted and there is room. Never waits."""
+        with self._changed:
+            if self.closed or self.type not in (ALL, event.type):
+                return
+            if self._lost or len(self._waiting) >= self._bound:
+                self._lost += 1  # subtle: also when there is room again, or it would not be told in the place of the gap
+            else:
+                self._waiting.append(event)
+            self._changed.notify()
+
+    def handle(self) -> int:
+        """Call the handler with what waits, in this thread; how many calls that were."""
+        calls = 0
+        while (event := self._next()) is not None:
+            calls += 1
+            try:
+                self._handler(event)
+            except Exception as error:  # subtle: only its type, since its text may repeat the payload
+                _log.warning("a handler of %s failed on task %s: %s", event.type, event.task_id, type(error).__name__)
+        return calls
+
+    def run(self) -> None:
+        """Handle what comes until unsubscribed."""
+        try:
+            while not self.closed:
+                self.handle()
+                with self._changed:
+                    self._changed.wait_for(lambda: self.closed or self._waiting or self._lost)
+        finally:
+            self.unsubscribe()
+
+    def unsubscribe(self) -> None:
+        """No further call begins. Twice is fine."""
+        with self._changed:
+            self.closed, self._lost = True, 0
+            self._waiting.clear()
+            self._changed.notify()
+        self._bus.forget(self)
+
+    def _next(self) -> Event | None:
+        with self._changed:
+            if self._waiting:
+                return self._waiting.popleft()
+            lost, self._lost = self._lost, 0
+        return Event(LOST, "", MappingProxyType({"count": lost})) if lost else None
+
+    def __repr__(self) -> str:
+        return f"<Subscription {self.type}, {len(self._waiting)} waiting{', closed' if self.closed else ''}>"
+
+
+class EventBus:
+    """Events of the tasks in `engine`. `spawn` starts the threads: one reader, and one for each subscriber."""
+
+    def __init__(self, engine: Engine, *, spawn: Spawn = thread, pause: Pause | None = None, poll_seconds: float = POLL_SECONDS) -> None:
+        self._engine, self._spawn, self._poll_seconds = engine, spawn, poll_seconds
+        self._wakeup = Wakeup()
+        self._pause = pause or self._wakeup
+        self._lock = threading.Lock()
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._stopping = False
+        self._follower, self._before = _from_now(engine)
+        self._read: list[tuple[int, ProgressUpdate]] = []  # read and not yet handed on
+
+    @property
+    def subscribers(self) -> int:
+        return len(self._subscriptions)
+
+    def subscribe(self, event_type: str, handler: Handler, *, bound: int = BOUND) -> Subscription:
+        """Call `handler` with each event of this type ("*": any) that is read from now on. `UsageError` for a type that never comes."""
+        if event_type not in TYPES | {ALL}:
+            raise UsageError(f"no event has the type {event_type!r} (known: {', '.join(sorted(TYPES))}, or {ALL} for all)")
+        made = Subscription(self, event_type, handler, max(1, bound))
+        with self._lock:
+            self._subscriptions = (*self._subscriptions, made)
+        try:
+            self._spawn(f"labkit subscriber of {event_type}", made.run)
+        except BaseException:
+            made.unsubscribe()
+            raise
+        return made
+
+    def forget(self, gone: Subscription) -> None:
+        """Drop a subscription; it calls this itself."""
+        with self._lock:
+            self._subscriptions = tuple(kept for kept in self._subscriptions if kept is not gone)
+
+    def start(self) -> None:
+        """Start the reader."""
+        self._spawn("labkit events", self._run)
+
+    def stop(self) -> None:
+        """End the reader and all subscriptions; what was not handled is dropped."""
+        self._stopping = True
+        self._wakeup.wake()
+        for subscription in self._subscriptions:
+            subscription.unsubscribe()
+
+    def read_once(self) -> int:
+        """Hand on what is new now, and return how many entries of the log that were."""
+        self._read = self._read or self._follower.read()  # subtle: kept until they are handed on, whatever fails in between
+        events = self._events(self._read)
+        read, self._read = self._read, []
+        for event in events:
+            for subscription in self._subscriptions:
+                subscription.offer(event)
+        return len(read)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                read = self.read_once()
+            except Exception as error:  # subtle: whatever the driver raises, there must be a reader when the database is back
+                _log.warning("cannot read the progress log: %s", in_one_line(error))
+                read = 0
+            if not read and not self._stopping:
+                self._pause(self._poll_seconds)
+
+    def _events(self, read: list[tuple[int, ProgressUpdate]]) -> list[Event]:
+        new = [(position, update) for position, update in read if position not in self._before]
+        ended = [position for position, update in new if update.terminal]
+        found: dict[int, Task] = {}
+        if ended:
+            with reading(self._engine) as connection:
+                found = {end.position: end.task for end in ends(connection, progress_log.c.position.in_(ended))}
+        return [event for position, update in new for event in _events_of(update, found.get(position))]
+
+    def __repr__(self) -> str:
+        return f"<EventBus {self._engine.url.render_as_string()}, {self.subscribers} subscribers>"
+
+
+def _events_of(update: ProgressUpdate, ended: Task | None) -> list[Event]:
+    if update.status == "tool_result":
+        types: tuple[str, ...] = (EXECUTED,)
+        payload = {"tool": update.tool, "step": update.step, "message": update.message}
+    elif ended is not None:
+        types, payload = _OF_STATE[ended.state], {"result": ended.result} if ended.state == TaskState.COMPLETED else {"error": update.message}
+    else:
+        return []
+    made = partial(Event, task_id=update.task_id, payload=MappingProxyType(payload), time=update.time)
+    return [made(type_) for type_ in types]
+
+
+def _from_now(engine: Engine) -> tuple[Follower, frozenset[int]]:
+    """A reader of what is not there yet, and the positions among which it may still appear that are there already."""
+    newest = select(progress_log.c.position).order_by(progress_log.c.position.desc()).limit(BACK)
+    with reading(engine) as connection:
+        there = list(connection.scalars(newest))
+    return Follower(engine, max(0, there[0] - BACK) if there else 0), frozenset(there)

@@ -1,0 +1,122 @@
+"""Tables of the lesson on durable agents: what models write as arguments, how often a model is asked, the library's agent under a crash, and every error.
+
+Each cell is a run, or a call, made now.
+
+Not handled here: the loops (see `agents`), and how a run ends for those who watch it (see `agents_ends`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+
+from labkit.agent.arguments import parse_arguments
+from labkit.agent.tools import Host, disk_tools
+from labkit.clock import VirtualClock
+from labkit.cloud import Cloud, MemoryLedger
+from labkit.errors import BadArguments
+from labkit.faults import Report, Scenario, open_world, run_once
+from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.report import judge
+from labkit.faults.runner import Runner
+from labkit.faults.schedule import Schedule
+from labkit.faults.strip import Strip, strip
+from labkit.faults.sweep import Closure, sweep_runs
+from labkit.lessons.agents import BROKEN, DIES_AGAIN, durable, endless, journalled
+from labkit.lessons.agents_world import BUDGET
+
+WRITTEN = (
+    '{"host": "web-1"}',
+    '{"host": "web-1"',
+    "",
+    "null",
+    '["web-1"]',
+    '{"host": "web-1", "host": "web-2"}',
+    '{"host": "web-1", "dry_run": true}',
+)  # fmt: skip
+
+
+def arguments() -> Table:
+    """What a model may write, what comes of `json.loads`, and what the library tells the model."""
+    heads = ["the model writes", "json.loads, and the tool runs", "read strictly, the model is told"]
+    return table(heads, [[text or "(nothing)", _loaded(text), _read(text)] for text in WRITTEN])
+
+
+def _loaded(text: str) -> Mark:
+    cloud = Cloud(MemoryLedger(), VirtualClock())
+    try:
+        told = disk_tools(cloud)["clean_logs"].run(json.loads(text), "key")
+    except Exception as error:
+        return bad(type(error).__name__)
+    return good(told) if text == WRITTEN[0] else bad(told)
+
+
+def _read(text: str) -> Mark:
+    try:
+        return good(f"runs on {parse_arguments(text, Host)['host']}")
+    except BadArguments as error:
+        return good(str(error))
+
+
+def questions() -> Table:
+    """How often a model that never comes to an answer is asked: by number of crashes."""
+    heads = ["", *(f"{n} crash{'es' * (n != 1)}" for n in range(3))]
+    ways = (journalled, durable)
+    return table(
+        heads, [[way.__name__.replace("_", " "), *(_asked(endless(way), n) for n in range(3))] for way in ways]
+    )
+
+
+def _asked(scenario: Scenario, crashes: int) -> Mark:
+    trace = run_once(scenario, ",".join(DIES_AGAIN.split(",")[:crashes]) or "none")
+    count = sum(line.boundary == "http" and line.side == "after" for line in trace.lines)
+    return (good if count <= BUDGET.max_steps else bad)(count)
+
+
+def crashes(*scenarios: Scenario) -> Strip:
+    """A strip for each scenario: one crash at each place. Who goes on from a state does so once for all places that leave it."""
+    return strip(
+        ((one.name.replace("_", " "), _places(one)) for one in scenarios),
+        each="a cell is one crash, on one side of a call of p1",
+    )
+
+
+def _places(scenario: Scenario) -> list[tuple[str, str, str]]:
+    closure = Closure()
+    with open_world("memory") as world:
+        runner = Runner(scenario, world)
+        count = len(list(runner.once(runner.start, 1, scenario.bodies).injections(1, ("crash",))))
+        _, _, verdicts = judge(scenario, sweep_runs(runner, ("crash",), closure, most_runs=1 + count))
+    return Report(scenario, "", "", closure=closure, verdicts=verdicts).strip()
+
+
+def why(scenario: Scenario, schedule: str) -> str | None:
+    """What breaks in one run."""
+    return run_once(scenario, schedule).broken
+
+
+def outcome(scenario: Scenario, schedule: str) -> str:
+    """What the last process of one run returns."""
+    with open_world("memory") as world:
+        return str(Runner(scenario, world).run(Schedule.parse(schedule))[0].last.value)
+
+
+def errors() -> Table:
+    """Every error of the lesson, and the library's loop under the same trouble."""
+    rows = [
+        [name, *(_mark(why(one, schedule)) for one in (scenario, sound_for(scenario)))]
+        for name, (scenario, schedule) in BROKEN.items()
+    ]
+    return table(["", "as one writes it first", "durable"], rows)
+
+
+def sound_for(scenario: Scenario) -> Scenario:
+    """The same trouble for the library's loop."""
+    run = scenario.run
+    assert isinstance(run, partial)
+    return replace(scenario, run=partial(run, way=durable), name=f"durable.{scenario.name}")
+
+
+def _mark(reason: str | None) -> Mark:
+    return bad(reason) if reason else good()

@@ -1,0 +1,64 @@
+"""`labkit serve`: the server on a socket, until SIGTERM or Ctrl-C.
+
+It listens on this machine alone unless told otherwise, and then a token is needed. It takes so many connections as it was told and answers 503 beyond. Told to
+stop, it takes no more, ends the streams, and is gone within a few seconds.
+
+Not handled here: work. Start `labkit worker` on the same database.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable
+
+from labkit.errors import UsageError
+from labkit.opening import open_named
+from labkit.queue import TaskQueue
+from labkit.server.guard import LOOPBACK
+
+CONNECTIONS = 10  # to the database
+BACKLOG = 2_048
+STOP_SECONDS = 3
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(database_url: str, *, host: str, port: int, token: str, max_open: int, say: Callable[[str], object]) -> int:
+    """Serve until stopped; `say` is told the address. `UsageError` for what cannot be used."""
+    if host not in LOCAL and not token:
+        raise UsageError(f"--host {host} is seen by other machines: give a --token that requests must know")
+    import uvicorn  # only where something is served
+
+    from labkit.server.app import make_app
+
+    listening = _listen(host, port)
+    engine = open_named(database_url, pool_size=CONNECTIONS)
+    app = make_app(TaskQueue(engine), hosts=[*LOOPBACK, _shown(host)], token=token)
+    config = uvicorn.Config(
+        app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
+    )
+    bound = listening.getsockname()[1]
+    say(f"serving on http://{_shown(host)}:{bound}/{f'?token={token}' if token else ''}")
+    signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+        engine.dispose()
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)  # subtle: from here on a connection waits instead of being refused
+        return listening
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}; name another --port") from error
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

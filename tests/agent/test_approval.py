@@ -1,0 +1,273 @@
+"""A person's word: asked once, kept over restarts, for one call alone, and what is not a yes is a no that the model hears."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sqlalchemy import Engine
+
+from labkit.agent.approval import answer, approve, question_after, question_for, refuse
+from labkit.agent.conversation import ToolCall
+from labkit.agent.script import Message, calls, results, says
+from labkit.agent.state import AgentState, Constraints, HumanInTheLoop, RiskLevel
+from labkit.agent.tools import disk_tools, toolbox
+from labkit.clock import VirtualClock
+from labkit.database import open_engine
+from labkit.errors import InvalidTransition, TaskNotFound, TransientError, UnstorableValue
+from labkit.faults import End, Process, Scenario, interleave
+from labkit.queue import Lease, TaskQueue
+from labkit.task import TaskState
+from tests.agent.runs import Bench, asks_once, cleans, raw, tool
+
+
+@pytest.fixture
+def bench(engine: Engine, clock: VirtualClock) -> Bench:
+    return Bench(engine, clock)
+
+
+def waits(bench: Bench, task_id: str) -> str:
+    """The question of a task that waits, which its state holds as the one that is open."""
+    asked = bench.queue().question(task_id).text
+    assert (TaskState.WAITING, [asked]) == (bench.checked(task_id).state, bench.state(task_id).open_questions)
+    assert asked
+    return asked
+
+
+def test_a_yes(bench: Bench) -> None:
+    """The task waits without a worker, and another process, that has nothing of the first but the database, goes on with it after the yes."""
+    task = bench.run(bench.agent(cleans, watched=True))
+    asked = waits(bench, task.id)
+    assert 'May clean_logs {"host": "web-1"} run? (write local, turn2_call1)' == asked
+    assert ([], None) == (list(bench.cloud.effects()), task.worker_id)
+    bench.clock.sleep(100_000)
+    bench.work(bench.agent(cleans, watched=True), "w2")
+    assert asked == waits(bench, task.id)
+    other = Bench(open_engine(bench.engine.url), bench.clock)
+    assert TaskState.PENDING == approve(other.queue(), task.id).state
+    other.work(other.agent(cleans, watched=True), "w2")
+    done = other.checked(task.id)
+    assert (TaskState.COMPLETED, "web-1 is clean", 1, []) == (done.state, done.result, len(other.cloud.effects()), other.state(task.id).open_questions)
+    other.engine.dispose()
+
+
+@pytest.mark.parametrize("said", ["refused", "refused: not on a Friday", "no", "", "approved, but later", "да", "yes no"])
+def test_a_no(bench: Bench, said: str) -> None:
+    """Nothing happens, the model hears what the person said, and goes on."""
+    task = bench.run(bench.agent(cleans, watched=True))
+    reason = said.partition(": ")[2]
+    if said.startswith("refused"):
+        refuse(bench.queue(), task.id, reason)
+    else:
+        answer(bench.queue(), task.id, said)
+    bench.work(bench.agent(cleans, watched=True))
+    assert (TaskState.COMPLETED, f"not run, a person said: {said}") == (bench.checked(task.id).state, bench.tool_texts(task.id)[1])
+    assert ([], [], ["refused: clean_logs"]) == (list(bench.cloud.effects()), bench.state(task.id).open_questions, bench.state(task.id).risk_flags)
+
+
+@pytest.mark.parametrize("said", ["approved", " Yes\n", "YES"])
+def test_ways_to_say_yes(bench: Bench, said: str) -> None:
+    """In large letters, too."""
+    task = bench.run(bench.agent(cleans, watched=True))
+    answer(bench.queue(), task.id, said)
+    bench.work(bench.agent(cleans, watched=True))
+    assert (TaskState.COMPLETED, 1) == (bench.checked(task.id).state, len(bench.cloud.effects()))
+
+
+def test_two_calls_in_one_message(bench: Bench) -> None:
+    """Each needs a word of its own; the yes to one is none to the other, also where they ask for the same."""
+    agent = bench.agent(asks_once(*[("clean_logs", {"host": "a"})] * 2), watched=True)
+    task_id = bench.run(agent).id
+    first = waits(bench, task_id)
+    approve(bench.queue(), task_id, first)
+    bench.work(agent)
+    second = waits(bench, task_id)
+    assert (first != second, 1) == (True, len(bench.cloud.effects()))
+    with pytest.raises(InvalidTransition):
+        approve(bench.queue(), task_id, first)  # somebody who has not seen the second question
+    assert second == waits(bench, task_id)
+    refuse(bench.queue(), task_id, to=second)
+    bench.work(agent)
+    assert (TaskState.COMPLETED, 1) == (bench.checked(task_id).state, len(bench.cloud.effects()))
+
+
+def test_a_yes_outlives_failures_of_its_call_and_its_process(bench: Bench) -> None:
+    """The yes holds until the call has a result: over a crash before it, and over the tries of its tool."""
+    troubles: list[BaseException] = [KeyboardInterrupt(), TransientError("later")]
+
+    def run(given: dict[str, str], key: str) -> str:
+        if troubles:
+            raise troubles.pop(0)
+        return bench.cloud.clean_logs("web-1", key=key)
+
+    agent = bench.agent(asks_once(("do", {})), {"do": tool(run)}, watched=True)
+    task_id = bench.run(agent).id
+    approve(bench.queue(), task_id)
+    with pytest.raises(KeyboardInterrupt):
+        bench.work(agent)
+    bench.clock.sleep(61)
+    bench.work(agent, "w2")
+    assert (TaskState.COMPLETED, 1) == (bench.checked(task_id).state, len(bench.cloud.effects()))
+
+
+def test_a_failed_call_that_is_asked_for_again(bench: Bench) -> None:
+    """It is another call, and needs another word."""
+
+    def run(given: dict[str, str], key: str) -> str:
+        raise ValueError("no such host")
+
+    agent = bench.agent(lambda messages: calls(("do", {})), {"do": tool(run)}, watched=True)
+    task_id = bench.run(agent).id
+    asked = set()
+    for _ in range(3):
+        asked.add(waits(bench, task_id))
+        approve(bench.queue(), task_id)
+        bench.work(agent)
+    assert 3 == len(asked)
+
+
+@pytest.mark.parametrize("level", list(RiskLevel))
+def test_which_risks_need_a_word(bench: Bench, level: RiskLevel) -> None:
+    """Those that the state's constraints name, and no other; arguments that are wrong are nobody's question."""
+    rules = Constraints(human_in_the_loop=HumanInTheLoop(required_for_risk_levels=[level]))
+    tools = {risk.value: tool(lambda given, key: "ok", risk.value, risk=risk) for risk in RiskLevel}
+    asked = [(risk.value, "{}") for risk in RiskLevel]
+    reply = lambda messages: says("done") if results(messages) else raw((level.value, "[]"), *asked)  # noqa: E731
+    agent = bench.agent(reply, tools, begin=lambda task: AgentState(goal="do it", constraints=rules))
+    task_id = bench.run(agent).id
+    assert level.value in waits(bench, task_id)
+    approve(bench.queue(), task_id)
+    bench.work(agent)
+    assert (TaskState.COMPLETED, ["ok"] * 3) == (bench.checked(task_id).state, bench.tool_texts(task_id)[1:])
+
+
+def test_a_question_of_the_model(bench: Bench) -> None:
+    """The answer reaches the model as it was given, closes the question, and is not taken for the answer to the same question asked later."""
+
+    def reply(messages: list[Message]) -> Message:
+        got = [text for name, text in results(messages) if name == "ask_person"]
+        return says(" and ".join(got)) if len(got) == 2 else calls(("ask_person", {"question": "Which host?\x00"}))
+
+    agent = bench.agent(reply, watched=True)
+    task_id = bench.run(agent).id
+    for said in ("web-1", ""):
+        waits(bench, task_id)
+        answer(bench.queue(), task_id, said)
+        bench.work(agent)
+    assert "web-1 and " == bench.checked(task_id).result
+    assert [] == bench.state(task_id).open_questions
+
+
+def test_an_outage_while_a_person_is_asked(sqlite: Engine, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that is busy is no answer of a person: the attempt is made again, and the model hears nothing of it."""
+    bench, troubles = Bench(sqlite, clock), [1]
+    question = TaskQueue.question
+
+    def busy(queue: TaskQueue, task_id: str) -> object:
+        if troubles.pop() if troubles else False:
+            raise TransientError("busy")
+        return question(queue, task_id)
+
+    agent = bench.agent(asks_once(("ask_person", {"question": "Which?"})))
+    task_id = bench.queue().submit("do it")
+    with monkeypatch.context() as patched:
+        patched.setattr(TaskQueue, "question", busy)
+        bench.work(agent)
+    clock.sleep(60)
+    bench.work(agent)
+    waits(bench, task_id)
+    answer(bench.queue(), task_id, "that one")
+    bench.work(agent)
+    assert (TaskState.COMPLETED, ["that one"]) == (bench.checked(task_id).state, bench.tool_texts(task_id))
+
+
+def test_cancelled_while_it_waits(bench: Bench) -> None:
+    """It ends with one last event, and no answer brings it back."""
+    agent = bench.agent(cleans, watched=True)
+    task_id = bench.run(agent).id
+    bench.queue().cancel(task_id)
+    with pytest.raises(InvalidTransition):
+        approve(bench.queue(), task_id)
+    assert 0 == bench.work(agent).done
+    assert (TaskState.CANCELLED, []) == (bench.checked(task_id).state, list(bench.cloud.effects()))
+
+
+def test_redriven(bench: Bench) -> None:
+    """A yes belongs to its run: one that failed afterwards, and is redriven, asks again. What was done in the old run is not done anew."""
+    agent = bench.agent(cleans, watched=True)
+    task_id = bench.run(agent, max_attempts=1).id
+    approve(bench.queue(), task_id)
+    held = bench.queue().claim("w9")
+    assert held is not None
+    bench.queue().fail(Lease.of(held), "the machine is on fire")
+    bench.queue().redrive(task_id)
+    bench.work(agent)
+    asked = bench.queue().question(task_id)
+    assert (TaskState.WAITING, None) == (bench.queue().get(task_id).state, asked.answer)
+    approve(bench.queue(), task_id, asked.text)
+    bench.work(agent)
+    assert (TaskState.COMPLETED, 1, 2) == (bench.queue().get(task_id).state, len(bench.cloud.effects()), len(bench.tool_texts(task_id)))
+
+
+def test_errors(bench: Bench) -> None:
+    """Who answers nobody, or what no store can hold, is told; the task waits on."""
+    agent = bench.agent(cleans, watched=True)
+    task_id = bench.run(agent).id
+    for act in (approve, refuse, lambda queue, name: answer(queue, name, "yes")):
+        with pytest.raises(TaskNotFound):
+            act(bench.queue(), "nobody")
+    with pytest.raises(UnstorableValue):
+        refuse(bench.queue(), task_id, "\x00")
+    waits(bench, task_id)
+
+
+def test_what_a_person_is_shown() -> None:
+    """The call with its arguments, at most a thousand characters of them; no two calls and no two runs of one ask the same."""
+    do = tool(lambda given, key: "ok")
+    long = question_for(ToolCall("turn1_call1", "do", "x" * 5_000 + "\x00"), do)
+    assert "[4001 characters more]" in long
+    assert len(long) < 1_200
+    call, other = ToolCall("turn1_call1", "do", "{}"), ToolCall("turn1_call2", "do", "{}")
+    asked = [question_for(call, do), question_for(other, do), question_after(call, 1), question_after(call, 2), question_after(other, 1)]
+    assert 5 == len(set(asked))
+
+
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_two_answers_at_once(database: str) -> None:
+    """In every order one of them counts, and the other is told that it came too late."""
+
+    def opened(process: Process) -> TaskQueue:
+        return TaskQueue(process.engine, clock=process.clock, new_id=lambda: "t1")
+
+    def scene(process: Process) -> None:
+        opened(process).submit("deploy")
+        opened(process).park(Lease.of(opened(process).claim("w1") or opened(process).get("t1")), "May it?")
+
+    def says_yes(process: Process) -> str:
+        try:
+            return str(approve(opened(process), "t1", "May it?").state)
+        except InvalidTransition:
+            return "too late"
+
+    def says_no(process: Process) -> str:
+        try:
+            return str(refuse(opened(process), "t1").state)
+        except InvalidTransition:
+            return "too late"
+
+    def one_counts(end: End) -> str | None:
+        said = [outcome.value for outcome in end.outcomes]
+        (row,) = end.rows["task_options"]
+        fine = {"pending": "approved", "too late": "refused"}.get(str(said[0])) == row["answer"] and sorted(map(str, said)) == ["pending", "too late"]
+        return None if fine else f"{end.outcomes}, {json.dumps(row['answer'])}"
+
+    made = Scenario("answers", [says_yes, says_no], [one_counts], setup=scene, goal=lambda end: end.outcomes[0].value == "too late")
+    report = interleave(made, database, preemptions=1)
+    assert "holds" == report.verdict, report
+
+
+def test_ask_person_is_always_there(bench: Bench) -> None:
+    """Also for an agent without any tool."""
+    agent = bench.agent(asks_once(("ask_person", {"question": "Why?"})), toolbox())
+    waits(bench, bench.run(agent).id)
+    assert "ask_person" not in disk_tools(bench.cloud)
