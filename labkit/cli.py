@@ -10,6 +10,7 @@ Not handled here: what the commands do. Each function below hands its arguments 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -185,7 +186,7 @@ def serve(arguments: argparse.Namespace) -> int:
     from labkit.server import command
 
     return command.serve(
-        arguments.database_url, host=arguments.host, port=arguments.port, token=arguments.token, max_open=arguments.max_open,
+        arguments.database_url, host=arguments.host, port=arguments.port, names=arguments.name, token=arguments.token, max_open=arguments.max_open,
         say=partial(print, flush=True),
     )  # fmt: skip
 
@@ -271,7 +272,8 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
     sub.add_argument("--host", default="127.0.0.1", metavar="HOST", help="default: 127.0.0.1, which other machines cannot see")
     sub.add_argument("--port", type=free_port, default=8000, metavar="PORT", help="0 for any free port (default: 8000)")
-    sub.add_argument("--token", default="", metavar="TEXT", help="what requests must know; needed where other machines can see the server")
+    sub.add_argument("--name", action="append", default=[], metavar="NAME", help="a further name under which it is reached, without port; may be repeated")
+    sub.add_argument("--token", default=os.environ.get("LABKIT_TOKEN", ""), metavar="TEXT", help="what requests must know; needed where other machines can see the server (default: LABKIT_TOKEN)")
     sub.add_argument("--max-open", type=count, default=4000, metavar="N", help="connections at once; the next ones get 503 (default: 4000)")
     sub = add(
         "mcp", mcp, "Share the states of agents over the Model Context Protocol: stdio, or HTTP on this machine.",

@@ -20,7 +20,7 @@ from labkit.errors import CallTimeout, StoreBusy, StoreCorrupt, UsageError
 from tests.checkout import ROOT, environment, lab_server, labkit
 from tests.queue.helpers import refuse_threads
 
-COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "mcp", "release"]
+COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "serve", "mcp", "release"]
 
 
 def master(answer):
@@ -53,7 +53,7 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ("lab", "worker", "mcp")])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ("lab", "worker", "serve", "mcp")])
 def test_examples_run(command, capsys, desk):
     """`labkit COMMAND --help` ends with 0, and what it shows as an example runs and ends with 0 too."""
     name, *arguments = example(command, capsys)

@@ -11,21 +11,23 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 from labkit.checks.asgi import Exchange, Handler
-from labkit.checks.common import try_exits
+from labkit.checks.common import TOLD, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
 from labkit.checks.naps import naps_of
-from labkit.checks.virtual_loop import VirtualLoop
+from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
 from labkit.errors import QueueFull
 from labkit.faults.outcome import ANSWER, describe_error, plain
 from labkit.faults.process import Process
 
 PATH = "/api/tasks"
+WAITS = "waits for something that never comes"
 TICKS = 3  # turns of the loop for which a slow submit is held
 LOOK_EVERY, LOOKS = 0.02, 30  # real seconds, and how often a loop must be seen at a standstill
 FROM_THE_BODY = ("TypeError", "AttributeError", "RecursionError")  # what a bad body raises in an answer that takes it for a good one
@@ -134,7 +136,7 @@ def _asked(handler: Handler, row: Row, process: Process, act: Callable[[], str])
     process.note("POST", row.says)
     began = process.world.clock.elapsed
     with naps_of(process):
-        came = _how(lambda: VirtualLoop(process.world.clock).play(exchange.respond(handler)), row)
+        came = _how(lambda: VirtualLoop(process.world.clock).play(exchange.respond(handler)), row, process)
     came |= _told(exchange, queue, process.world.clock.elapsed - began)
     process.note("answers", f"{came['status']} {came['body'][:60]}" if came["status"] else "nothing")
     return came
@@ -148,7 +150,7 @@ def slowly(handler: Handler, process: Process) -> dict[str, Any]:
     slow = Slow(loop, exchange)
     process.note("POST", "a task, and submit takes its time")
     with naps_of(process):
-        came = _how(lambda: loop.play(slow.watch(handler)), row)
+        came = _how(lambda: loop.play(slow.watch(handler)), row, process)
     slow.release()
     for event in slow.events:
         process.note(event)
@@ -164,17 +166,28 @@ def leave(handler: Handler, process: Process) -> list[list[Any]]:
         VirtualLoop(process.world.clock).play(exchange.respond(handler))
         return f"status {exchange.status}"
 
-    return try_exits(call)
+    return [remade(*one) for one in try_exits(call)]
+
+
+def remade(kind: str, asked: bool, ended: dict[str, Any]) -> list[Any]:
+    """What came of an exit. A cancellation is often made anew by asyncio itself, and what it said is nobody's business."""
+    if ended.get("error", {}).get("type") == kind == CancelledError.__name__:
+        ended["error"]["message"] = TOLD
+    return [kind, asked, ended]
 
 
 def _headers(row: Row) -> Sequence[tuple[str, str]]:
     return (("Content-Type", "application/json"), ("Content-Length", str(len(row.body))), *row.headers)
 
 
-def _how(call: Callable[[], str], row: Row) -> dict[str, Any]:
+def _how(call: Callable[[], str], row: Row, process: Process) -> dict[str, Any]:
     """How the answer ended. An error to which a bad body led is told by its name: it is no slip, but what the row is there to show."""
     try:
         return {"how": call(), "raised": "", "error": None}
+    except Stuck:
+        return {"how": WAITS, "raised": "", "error": None}
+    except Endless:
+        process.gate.stop("endless")
     except Exception as error:
         told = describe_error(error)
         expected = row.wants == REFUSED and told["type"] in FROM_THE_BODY

@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.checks.asgi import NOT_ASYNC
 from labkit.checks.endpoint_cases import ACCEPTED, EITHER, FULL, NOT_202, REFUSED, ROUNDS, Row
+from labkit.checks.endpoint_play import WAITS
 from labkit.checks.exercise import Finding, Seen
 from labkit.faults.outcome import cut
 from labkit.plural import counted
@@ -57,6 +58,8 @@ def nothing(row: Row, came: Came) -> Finding | None:
         return Finding(f"{row.says}: the handler raised {cut(came['raised'], 120)}", row.wrong or NOT_202)
     if came["how"] == NOT_ASYNC:
         return Finding(f"submit_task {NOT_ASYNC}", "a plain function where an `async def` is asked for")
+    if came["how"] == WAITS:
+        return Finding(f"{row.says}: the handler {WAITS}", "never ends")
     return Finding(f"{row.says}: the handler {came['how'] or 'sent no whole response'}", "returns no response")
 
 

@@ -25,7 +25,6 @@ MOST_TURNS, MOST_IN_ALL = 2_000, 60_000  # turns of the loop at one instant, and
 MANY_TURNS = 100  # from here on a thread that is at work is given real time
 A_MOMENT, MOMENTS = 0.02, 25  # real seconds that a thread gets at a time, and how often while nothing comes of it
 WAITING = ("threading.py", "queue.py")  # code in which a thread waits
-STARTING = ("_bootstrap", "_bootstrap_inner", "run", "_started")
 
 
 class Stuck(BaseException):
@@ -42,7 +41,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self.clock, self.turns, self._here = clock, 0, 0
         self._resting: list[asyncio.Future[None]] = []
-        self._others = {thread.ident for thread in threading.enumerate()}
+        self._others = {one.ident for one in threading.enumerate()}
         self.thread, self.held = threading.get_ident(), set[int]()  # threads that the check holds back
         super().__init__(_Selector(self))
         self.set_exception_handler(lambda loop, context: None)  # what an answer leaves behind is no news
@@ -77,14 +76,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 break
             if found := poll(A_MOMENT):
                 return found
-        if found := poll(0):  # subtle: a thread may have ended since we looked for what it says
+        # subtle: a thread may have ended since we looked for what it says; and nobody is stuck as long as we may be mistaken
+        if found := poll(A_MOMENT * MOMENTS if seconds is None and not self._waits_for_rest() and self._ours() else 0):
             return found
         self._go_on(seconds)
         return []
 
     def _go_on(self, seconds: float | None) -> None:
         self._here = 0
-        if any(not one.done() for one in self._resting):
+        if self._waits_for_rest():
             resting, self._resting = self._resting, []
             for one in resting:
                 if not one.done():
@@ -94,9 +94,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         else:
             self.clock.sleep(seconds)
 
+    def _waits_for_rest(self) -> bool:
+        return any(not one.done() for one in self._resting)
+
+    def _ours(self) -> set[int]:
+        """The threads that were started since, but for those that the check holds back."""
+        return {one.ident for one in threading.enumerate() if one.ident is not None} - self._others - self.held
+
     def _threads_work(self) -> bool:
-        """Whether a thread that was started since does something."""
-        ours = [one.ident for one in threading.enumerate() if one.ident not in self._others | self.held]
+        """Whether one of them does something."""
+        ours = self._ours()
         frames = sys._current_frames() if ours else {}
         return any(_at_work(frames[ident]) for ident in ours if ident in frames)
 
@@ -133,12 +140,19 @@ def _at_work(frame: FrameType) -> bool:
     """Whether a thread in this frame does something for somebody, or waits to be told what to do."""
     if frame.f_code.co_name == "_worker" and "work_queue" in frame.f_locals:  # of concurrent.futures
         return "work_item" in frame.f_locals or frame.f_locals["work_queue"].qsize() > 0
-    inside: FrameType | None = frame
-    while inside is not None and inside.f_code.co_filename.endswith(WAITING):
-        if inside.f_code.co_name in STARTING:
-            return True
-        if inside.f_code.co_name == "get" and "self" in inside.f_locals:
-            return bool(inside.f_locals["self"].qsize() > 0)
-        inside = inside.f_back
+    inside, asleep = _outside_of(WAITING, frame)
+    if inside is frame or inside is None:  # it computes, or has just been started
+        return True
+    if asleep is not None:  # in the `get` of a queue
+        return frame.f_code.co_name != "wait" or asleep.qsize() > 0
     # who waits inside of the check is no longer held, and goes on at once
-    return inside is frame or (inside is not None and inside.f_globals.get("__name__", "").startswith(__package__))
+    return bool(inside.f_globals.get("__name__", "").startswith(__package__))
+
+
+def _outside_of(files: tuple[str, ...], frame: FrameType | None) -> tuple[FrameType | None, Any]:
+    """The innermost frame outside of these files, and the queue in whose `get` one inside of them is."""
+    found = None
+    while frame is not None and frame.f_code.co_filename.endswith(files):
+        found = frame.f_locals.get("self") if frame.f_code.co_name == "get" else found
+        frame = frame.f_back
+    return frame, found

@@ -19,7 +19,7 @@ from labkit.agent.conversation import ToolCall
 from labkit.agent.journal import ToolJournal
 from labkit.agent.tools import disk_tools
 from labkit.clock import VirtualClock
-from labkit.cloud import Cloud, MemoryLedger
+from labkit.cloud import Cloud, Effect, MemoryLedger
 from labkit.database import writing
 from labkit.faults import End, Process, Scenario
 from labkit.queue import Job, TaskQueue
@@ -75,8 +75,10 @@ class Desk:
     def asks(self, question: str) -> None:
         """Put the question to the person, once for each machine."""
         if question not in self.seen:
-            self.process.note(SEEN, question)
             self.seen.add(question)
+            self.process.note(SEEN, question)
+            world = self.process.world  # where a lesson can count it, whatever died since
+            world.ledger.append(Effect(SEEN, question, None, "", world.clock.now().isoformat(), self.process.gate.process, changed=False))
 
     def sleeps(self) -> None:
         """Until the morning."""
@@ -95,15 +97,10 @@ class Desk:
         return said
 
     def job(self) -> Job | None:
-        """The task, when it is due; after a crash that is when the lease of the dead machine is over."""
-        for _ in range(2):
-            task = self.queue.claim("w1")
-            if task is not None:
-                return Job(self.queue, task)
-            if self.queue.get(TASK).state is not TaskState.RUNNING:
-                break
-            self.process.clock.sleep(self.queue.lease_seconds + 1)
-        return None
+        """The task, when it is due. A machine that comes back has the lease still."""
+        task = self.queue.get(TASK)
+        held = task if task.state is TaskState.RUNNING else self.queue.claim("w1")
+        return None if held is None else Job(self.queue, held)
 
 
 Work = Callable[[Job, Desk], object]
@@ -154,13 +151,13 @@ def _submit(process: Process) -> None:
 
 def asked_once(end: End) -> str | None:
     """An invariant: nobody is asked a second time what was asked before."""
-    times = Counter(note.fault or note.label for note in end.notes if note.boundary == SEEN)
+    times = Counter(effect.target for effect in end.effects if effect.name == SEEN)
     return next((f"the person is asked {count} times" for count in times.values() if count > 1), None)
 
 
 def only_what_was_allowed(end: End) -> str | None:
     """An invariant: web-1 was cleaned once at most, and nothing else was."""
-    made = [f"{effect.name} {effect.target}" for effect in end.effects]
+    made = [f"{effect.name} {effect.target}" for effect in end.effects if effect.changed]
     wrong = [one for place, one in enumerate(made) if one != "clean_logs web-1" or place]
     return f"{wrong[0]} ran on a yes to something else" if wrong else None
 

@@ -8,9 +8,10 @@ Not handled here: work. Start `labkit worker` on the same database.
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from labkit.errors import UsageError
 from labkit.opening import open_named
@@ -23,17 +24,23 @@ STOP_SECONDS = 3
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(database_url: str, *, host: str, port: int, token: str, max_open: int, say: Callable[[str], object]) -> int:
+def serve(
+    database_url: str, *, host: str, port: int, names: Sequence[str], token: str, max_open: int, say: Callable[[str], object]
+) -> int:
     """Serve until stopped; `say` is told the address. `UsageError` for what cannot be used."""
     if host not in LOCAL and not token:
         raise UsageError(f"--host {host} is seen by other machines: give a --token that requests must know")
+    if not re.fullmatch(r"[!#-+\--:<-\[\]-~]*", token):
+        raise UsageError("--token is made of ASCII letters, digits and signs, without blanks, quotes, commas, semicolons and backslashes")
+    if max_open < 1:
+        raise UsageError("--max-open must be at least 1")
     import uvicorn  # only where something is served
 
     from labkit.server.app import make_app
 
     listening = _listen(host, port)
     engine = open_named(database_url, pool_size=CONNECTIONS)
-    app = make_app(TaskQueue(engine), hosts=[*LOOPBACK, _shown(host)], token=token)
+    app = make_app(TaskQueue(engine), hosts=[*LOOPBACK, _shown(host), *names], token=token)
     config = uvicorn.Config(
         app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
     )
@@ -56,6 +63,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(BACKLOG)  # subtle: from here on a connection waits instead of being refused
         return listening
+    except socket.gaierror as error:
+        raise UsageError(f"--host {host} is no address of this machine: {error.strerror}") from error
     except OSError as error:
         raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}; name another --port") from error
 

@@ -140,3 +140,8 @@ class Hooks:
     def only(self, task_id: str) -> Delivery:
         (found,) = self.of(task_id)
         return found
+
+    def only_state(self, task_id: str) -> str | None:
+        """The state of the one delivery of a task; None as long as there is none."""
+        found = self.of(task_id)
+        return found[0].state if found else None

@@ -1,0 +1,131 @@
+"""What is sent to the model and what is learned from a call: a history that the chat API takes, within its bytes; and each thing known once, however often it is seen."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.agent.artifacts import StoredArtifact
+from labkit.agent.calls import SUMMARY, Said
+from labkit.agent.conversation import Message, ToolCall, cleaned, open_calls
+from labkit.agent.history import history_faults
+from labkit.agent.observe import next_step, observe
+from labkit.agent.patch import apply_patch
+from labkit.agent.sent import INSTRUCTIONS, SHORT, SLICE_BYTES, to_send
+from labkit.agent.state import AgentState, Budget, Fact
+from labkit.store.contract import storable_text
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=50)
+RESULT = TEXT | st.builds(lambda text, times: text * times, TEXT, st.integers(1, 100))
+LINE = 4 * (SUMMARY + 4) + len(SHORT)  # bytes of the longest line that stands for a result
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Message]:
+    """A goal and some turns with their answers, the last one perhaps only in part."""
+    said: list[Message] = [{"role": "user", "content": draw(TEXT)}]
+    for turn in range(1, draw(st.integers(1, 4)) + 1):
+        asked = cleaned(draw(TEXT), [("clean", "{}")] * draw(st.integers(0, 3)), turn)
+        said += [asked, *({"role": "tool", "tool_call_id": call.id, "content": draw(RESULT)} for call in open_calls([asked]))]
+    return said
+
+
+@settings(max_examples=80)
+@given(conversations(), st.integers(0, 3_000), st.text(st.characters(exclude_categories=["Cs"]), max_size=3_000))
+def test_any_conversation(messages: list[Message], room: int, goal: str) -> None:
+    """Valid, in order, within the bytes and a line for each call; the newest results are whole, and nothing else is changed."""
+    before = json.dumps(messages)
+    sent, short = to_send(messages, AgentState(goal=goal, budget=Budget(max_artifact_bytes_in_context=room)))
+    assert (before, []) == (json.dumps(messages), history_faults(sent))
+    assert len(sent[0]["content"].encode()) <= len(INSTRUCTIONS) + SLICE_BYTES
+    json.loads(sent[0]["content"].removeprefix(INSTRUCTIONS))
+    pairs = [(was, is_) for was, is_ in zip(messages, sent[1:], strict=True) if was["role"] == "tool"]
+    assert [m for m in messages if m["role"] != "tool"] == [m for m in sent[1:] if m["role"] != "tool"]
+    assert sum(len(is_["content"].encode()) for _, is_ in pairs) <= room + LINE * len(pairs)
+    assert all(len(is_["content"]) <= len(was["content"]) for was, is_ in pairs)
+    cut = [was != is_ for was, is_ in pairs]
+    assert short == any(cut)
+    while pairs and len((whole := pairs.pop()[0]["content"]).encode()) <= room:
+        room -= len(whole.encode())
+        assert not cut.pop()
+
+
+def test_what_is_cut() -> None:
+    """Of an old result its first line stays, and it is said that there was more; a short one stays as it is."""
+    asked = cleaned("", [("look", "{}")] * 3, 1)
+    texts = ["old\n" + "x" * 1_000, "ok", "new\n" + "y" * 1_000]
+    told = [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(open_calls([asked]), texts, strict=True)]
+    state = AgentState(goal="look", budget=Budget(max_artifact_bytes_in_context=1_004))
+    sent, short = to_send([asked, *told], state)
+    assert (["old" + SHORT, "ok", texts[2]], True) == ([message["content"] for message in sent[2:]], short)
+    assert not to_send([asked, *told[1:]], state)[1]
+
+
+def test_a_goal_that_fills_the_slice() -> None:
+    """It stands in the conversation; what is known is left out then instead of being cut in the middle."""
+    sent, _ = to_send([{"role": "user", "content": "x" * 5_000}], AgentState(goal="x" * 5_000))
+    assert INSTRUCTIONS + "{}" == sent[0]["content"]
+
+
+def seen(state: AgentState, *made: tuple[ToolCall, Said]) -> AgentState:
+    """The state after these results, one after the other."""
+    for call, said in made:
+        state = apply_patch(state, observe(state, call, said))
+    return state
+
+
+def call(number: int, name: str = "check_disk", arguments: str = '{"host": "web-1"}') -> ToolCall:
+    return ToolCall(f"turn{number}_call1", name, arguments)
+
+
+RAN = Said("95%\nmost of it logs", "ran", StoredArtifact("a1", "check_disk", "95%", 9))
+
+
+def test_what_is_learned() -> None:
+    """A fact with its source, an artifact under the step that made it, and one step less to do."""
+    state = seen(AgentState(goal="clean", plan=["check_disk web-1", "clean_logs web-1"]), (call(1), RAN))
+    assert [Fact(key='check_disk {"host": "web-1"}', value="95%", source="turn1_call1")] == state.known_facts
+    assert [("a1", "check_disk web-1", 9)] == [(one.artifact_id, one.step, one.bytes) for one in state.artifacts]
+    assert (["clean_logs web-1"], "clean_logs web-1", []) == (state.plan, next_step(state), state.risk_flags)
+    assert "clean" == next_step(seen(state, (call(2, "clean_logs"), Said("ok", "ran"))))
+
+
+@pytest.mark.parametrize("end", ["failed", "refused"])
+def test_what_did_not_work(end: Any) -> None:
+    """It is flagged, and its step stays in the plan."""
+    state = seen(AgentState(goal="clean", plan=["check_disk web-1"]), (call(1), Said("error: no", end)))
+    assert (["check_disk web-1"], [f"{end}: check_disk"]) == (state.plan, state.risk_flags)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.sampled_from(["check_disk a", "clean_logs a", "check_disk_again b", "look"]), max_size=5),
+    st.lists(st.tuples(st.sampled_from(["check_disk", "clean_logs", "other"]), st.sampled_from(["95%", "45%", ""]), st.sampled_from(["ran", "failed"])), max_size=6),
+    st.data(),
+)
+def test_observed_again(plan: list[str], made: list[Any], data: st.DataObject) -> None:
+    """After a crash a result comes again: nothing changes, also where an earlier call found the very same. A step leaves the plan once, by one call."""
+    state, steps = AgentState(goal="go", plan=plan), len(plan)
+    for number, (name, text, end) in enumerate(made):
+        one = (call(number, name), Said(text, end))
+        after = seen(state, one)
+        assert after == seen(state, *[one] * data.draw(st.integers(1, 3)))
+        assert len(after.known_facts) == number + 1
+        assert len(after.plan) == len(state.plan) - (end == "ran" and bool(state.plan) and name in state.plan[0].split())
+        state = after
+    assert state.plan == plan[steps - len(state.plan) :]
+
+
+@settings(max_examples=30)
+@given(st.text(st.characters(exclude_categories=[])), st.text(st.characters(exclude_categories=[])))
+def test_whatever_a_call_was(arguments: str, text: str) -> None:
+    """What is learned is short, and any store can hold it."""
+    (fact,) = seen(AgentState(goal="go"), (call(1, arguments=arguments), Said(storable_text(text), "ran"))).known_facts
+    assert len(fact.key) < 600
+    assert len(fact.value) <= SUMMARY + 4
+    assert "\x00" not in fact.key + fact.value
+    (fact.key + fact.value).encode()

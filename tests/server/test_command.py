@@ -1,0 +1,52 @@
+"""`labkit serve`: starts, says where, stops at SIGTERM; what cannot be used is one line and exit 2."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from labkit import cli
+from tests.checkout import ROOT
+
+COMMAND = [sys.executable, "-m", "labkit", "serve", "--database-url"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_and_stops(tmp_path: Path, stop: signal.Signals) -> None:
+    """The first line says where; a stream that is open does not keep it from stopping."""
+    command = [*COMMAND, f"sqlite:///{tmp_path}/tasks.db", "--port", "0"]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        with httpx.Client(base_url=address, trust_env=False, timeout=30) as client:
+            task_id = client.post("/api/tasks", json={"user_input": "x"}).json()["task_id"]
+            with client.stream("GET", "/api/progress", params={"task_id": task_id}) as answer:
+                assert 200 == answer.status_code
+                process.send_signal(stop)
+                assert process.wait(30) == (0 if stop == signal.SIGTERM else cli.INTERRUPTED)
+
+
+def test_what_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A port in use, a host that others see without a token, a name that is none, a database that is none: one line that says what to do."""
+    url = f"sqlite:///{tmp_path}/tasks.db"
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = str(other.getsockname()[1])
+        for words, says in [
+            ([url, "--port", taken], "--port"), ([url, "--host", "0.0.0.0"], "--token"), ([url, "--host", "no such host", "--token", "x"], "--host"),
+            (["nonsense"], "--database-url"), ([url, "--port", "99999"], "port"), ([url, "--max-open", "0"], "--max-open"),
+            ([url, "--token", "ü"], "--token"),
+        ]:  # fmt: skip
+            assert 2 == cli.main(["serve", "--database-url", *words])
+            line = capsys.readouterr().err
+            assert says in line
+            assert 1 == line.count("\n")
+    assert not (tmp_path / "tasks.db").exists()
