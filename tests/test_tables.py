@@ -111,4 +111,5 @@ def test_all_tables_whatever_is_imported() -> None:
         "print(before == sorted(metadata.tables), *before)"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "True agent_states amendments artifacts checkpoint_heads checkpoints messages progress_log saga_log task_options tasks tool_results webhook_deliveries" == run.stdout.strip()
+    names = "agent_states amendments artifacts checkpoint_heads checkpoints messages progress_log saga_log task_options tasks tool_results"
+    assert f"True {names} webhook_deliveries" == run.stdout.strip()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -42,6 +43,11 @@ class Tool:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise UsageError(f"a tool's name has 1 to 64 letters, digits, _ or -, not {self.name[:60]!r}")
+        if self.risk not in list(RiskLevel):  # subtle: of a level that nobody knows no person would be asked
+            raise UsageError(f"the risk of tool {self.name} is one of {', '.join(RiskLevel)}, not {self.risk!r:.60}")
+        if any(kind(self.run) for kind in (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)):
+            raise UsageError(f"tool {self.name} runs as a plain function: what it returns is told to the model as text")
+        _schema_of(self.arguments)
 
     def __call__(self, arguments: dict[str, Any], key: str) -> str:
         return self.run(arguments, key)
@@ -49,7 +55,7 @@ class Tool:
     @property
     def repeatable(self) -> bool:
         """Whether running it again changes nothing more."""
-        return self.keyed or self.risk is RiskLevel.READ_ONLY
+        return self.keyed or self.risk == RiskLevel.READ_ONLY
 
     def schema(self) -> dict[str, Any]:
         """The tool as the chat API wants to hear of it."""
@@ -62,7 +68,10 @@ class Tool:
 
 @cache
 def _schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    return arguments.model_json_schema()
+    try:
+        return arguments.model_json_schema()
+    except Exception as error:  # a class of another kind, a field that JSON cannot hold
+        raise UsageError(f"{arguments!r:.80} has no JSON Schema: {type(error).__name__}") from error
 
 
 def toolbox(*tools: Tool) -> dict[str, Tool]:

@@ -70,9 +70,9 @@ class Slow:
 
     def _held(self) -> None:
         me, seen, still = threading.get_ident(), -1, 0
-        self._loop.held.add(me)
         with suppress(RuntimeError):  # nobody is there any more
             self._loop.call_soon_threadsafe(self.began.set)
+        self._loop.held.add(me)  # subtle: not before the loop has been told, or it takes itself for idle
         while not self._released.wait(LOOK_EVERY):
             frame = sys._current_frames().get(self._loop.thread)
             still = still + 1 if seen == self._loop.turns and _in_answer(frame) else 0

@@ -7,11 +7,10 @@ Not handled here: Ctrl-C in the middle of a call out (the swept cases have it).
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable
 from typing import Any
 
-from labkit.checks.common import SWALLOWS, Killed, called, of_its_own
+from labkit.checks.common import EXITS, SWALLOWS, an_exit, called, of_its_own
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.saga_log import Log
 from labkit.checks.saga_plans import written
@@ -20,7 +19,6 @@ from labkit.faults.fault import Crash
 from labkit.faults.process import Process
 from labkit.saga.step import SagaStep
 
-EXITS = (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, Killed)
 PLACES = ("action", "undo")
 
 
@@ -63,7 +61,7 @@ def _steps(
     cloud, fails = process.cloud, app.startswith("undo")
 
     def leave() -> None:
-        told.append(kind("told to leave"))
+        told.append(an_exit(kind))
         raise told[0]
 
     def act(what: str, call: Callable[..., Any], leaves: bool = False, refuses: bool = False) -> Callable[[str], None]:

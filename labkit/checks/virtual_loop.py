@@ -22,6 +22,7 @@ from labkit.clock import VirtualClock
 T = TypeVar("T")
 
 MOST_TURNS, MOST_IN_ALL = 2_000, 60_000  # turns of the loop at one instant, and in one run
+TELLS = 4  # times that tasks which are left are told to end
 MANY_TURNS = 100  # from here on a thread that is at work is given real time
 A_MOMENT, MOMENTS = 0.02, 25  # real seconds that a thread gets at a time, and how often while nothing comes of it
 WAITING = ("threading.py", "queue.py")  # code in which a thread waits
@@ -41,7 +42,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self.clock, self.turns, self._here = clock, 0, 0
         self._resting: list[asyncio.Future[None]] = []
-        self._others = {one.ident for one in threading.enumerate()}
+        self._others = set(threading.enumerate())  # subtle: not their numbers, which are given anew
         self.thread, self.held = threading.get_ident(), set[int]()  # threads that the check holds back
         super().__init__(_Selector(self))
         self.set_exception_handler(lambda loop, context: None)  # what an answer leaves behind is no news
@@ -99,7 +100,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _ours(self) -> set[int]:
         """The threads that were started since, but for those that the check holds back."""
-        return {one.ident for one in threading.enumerate() if one.ident is not None} - self._others - self.held
+        return {one.ident for one in set(threading.enumerate()) - self._others if one.ident is not None} - self.held
 
     def _threads_work(self) -> bool:
         """Whether one of them does something."""
@@ -109,22 +110,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _tidy(self) -> None:
         """Cancel what is left and let it end; what will not is left to itself."""
+        for _ in range(TELLS):
+            left = asyncio.all_tasks(self)
+            for task in left:
+                task.cancel()
+            self._try(asyncio.wait(left, timeout=60) if left else self.shutdown_asyncgens())
+        for task in asyncio.all_tasks(self):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        self.close()
+
+    def _try(self, last: Coroutine[Any, Any, Any]) -> None:
+        self.turns = self._here = 0
         try:
-            for _ in range(3):
-                left = asyncio.all_tasks(self)
-                if left:
-                    for task in left:
-                        task.cancel()
-                    self.turns = self._here = 0
-                    self.run_until_complete(asyncio.wait(left, timeout=60))
-            self.turns = self._here = 0
-            self.run_until_complete(self.shutdown_asyncgens())
+            self.run_until_complete(last)
         except BaseException:  # whatever an answer does when it is told to leave: it has been judged
-            pass
-        finally:
-            for task in asyncio.all_tasks(self):
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
-            self.close()
+            last.close()
 
 
 class _Selector(selectors.DefaultSelector):

@@ -1,7 +1,7 @@
 """Chapter 21, questions to a person: designs for an agent that asks before it deletes, each sound at first sight.
 
-A design is what a worker does with its task, and sometimes what the dashboard does with an answer. `parks` is the library's. Every other one is broken on purpose, under what
-its docstring says: `BROKEN` holds each with the schedule that breaks it.
+A design is what a worker does with its task, and sometimes what the dashboard does with an answer. `parks` is the library's. Every other one is broken on
+purpose, under what its docstring says: `BROKEN` holds each with the schedule that breaks it.
 
 Not handled here: two people who answer (see `approvals_two`), and what waiting costs (see `approvals_night`).
 """
@@ -45,10 +45,11 @@ def answers_in_memory(desk: Desk) -> None:
 
 
 def mails_first(job: Job, desk: Desk) -> None:
-    """Sends the question, and parks then. Breaks on a crash between the two: it is sent again."""
+    """Mails the question, and parks then. Breaks on a crash between the two: it is sent again."""
     for call in desk.left():
         if desk.queue.question(TASK).text != asked_for(call):
-            desk.asks(asked_for(call))
+            desk.process.cloud.send_mail("on-call")
+        # crash here: the mail is out, and the task does not wait yet
         desk.settle(call, job.ask(asked_for(call)))
 
 
@@ -86,7 +87,7 @@ def parks(job: Job, desk: Desk) -> None:
 BROKEN: dict[str, tuple[Scenario, str]] = {
     "waits inside of the worker": (night(blocks), IN_THE_NIGHT),
     "the question in memory": (night(in_memory, answers_in_memory), IN_THE_NIGHT),
-    "asked before it is parked": (night(mails_first), "p1@sql10.before+crash"),
+    "asked before it is parked": (night(mails_first), "p1@cloud1.after+crash"),
     "the answer is read once": (night(reads_once), BEHIND_THE_YES),
     "a yes without a name": (night(any_yes, calls=TWO_HOSTS), "none"),
     "a yes to the same words": (night(same_words, calls=TWICE), "none"),

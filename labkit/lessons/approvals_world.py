@@ -78,7 +78,11 @@ class Desk:
             self.seen.add(question)
             self.process.note(SEEN, question)
             world = self.process.world  # where a lesson can count it, whatever died since
-            world.ledger.append(Effect(SEEN, question, None, "", world.clock.now().isoformat(), self.process.gate.process, changed=False))
+            world.ledger.append(
+                Effect(
+                    SEEN, question, None, "", world.clock.now().isoformat(), self.process.gate.process, changed=False
+                )
+            )
 
     def sleeps(self) -> None:
         """Until the morning."""
@@ -151,13 +155,13 @@ def _submit(process: Process) -> None:
 
 def asked_once(end: End) -> str | None:
     """An invariant: nobody is asked a second time what was asked before."""
-    times = Counter(effect.target for effect in end.effects if effect.name == SEEN)
+    times = Counter((effect.name, effect.target) for effect in end.effects if effect.name in (SEEN, "send_mail"))
     return next((f"the person is asked {count} times" for count in times.values() if count > 1), None)
 
 
 def only_what_was_allowed(end: End) -> str | None:
     """An invariant: web-1 was cleaned once at most, and nothing else was."""
-    made = [f"{effect.name} {effect.target}" for effect in end.effects if effect.changed]
+    made = [f"{effect.name} {effect.target}" for effect in end.effects if effect.name == "clean_logs"]
     wrong = [one for place, one in enumerate(made) if one != "clean_logs web-1" or place]
     return f"{wrong[0]} ran on a yes to something else" if wrong else None
 

@@ -123,7 +123,8 @@ def _write(connection: Connection, now: datetime | None) -> int:
 
 def _row(ended: Ended, at: datetime) -> dict[str, Any]:
     named = {"id": delivery_id(ended.task.id, ended.run), "task_id": ended.task.id, "run": ended.run}
-    return named | {"url": ended.webhook_url, "body": body_of(ended), "due_at": at, "created_at": at, "updated_at": at}
+    due = min(at, ended.task.updated_at or at)  # who ended first is told first, however late that is seen
+    return named | {"url": ended.webhook_url, "body": body_of(ended), "due_at": due, "created_at": at, "updated_at": at}
 
 
 def claim(engine: Engine, lease_seconds: float, now: datetime | None = None) -> Delivery | None:

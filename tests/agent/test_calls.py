@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from labkit.agent.approval import answer, approve
 from labkit.agent.calls import LONGEST_RESULT
 from labkit.agent.script import Message, results, says
 from labkit.agent.state import Budget
-from labkit.agent.tools import Tool, disk_tools, toolbox
+from labkit.agent.tools import Arguments, Tool, disk_tools, toolbox
 from labkit.clock import VirtualClock
 from labkit.errors import CallTimeout, RetriesExhausted, StaleLease, TerminalError, TransientError, UsageError
 from labkit.faults import End, Process, Scenario, at_most_once
@@ -24,8 +25,6 @@ from labkit.task import TaskState
 from tests.agent import worlds
 from tests.agent.runs import Bench, asks_once, raw, tool
 from tests.agent.test_crashes import one_crash
-
-DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
 @pytest.fixture
@@ -207,6 +206,23 @@ def test_names_of_tools(bench: Bench) -> None:
     for name in ("", "a b", "x" * 65, "ä"):
         with pytest.raises(UsageError):
             replace(do, name=name)
+
+
+async def later(given: dict[str, Any], key: str) -> str:
+    return "ok"
+
+
+class Secret(Arguments):
+    """Nothing that a model could write."""
+
+    what: Callable[[], None]
+
+
+@pytest.mark.parametrize("wrong", [{"risk": "harmless"}, {"risk": None}, {"run": later}, {"arguments": Secret}, {"arguments": dict}])
+def test_tools_that_cannot_be(wrong: dict[str, Any]) -> None:
+    """A risk that nobody knows, a coroutine, arguments without a schema: said where the tool is made and not in the middle of a run."""
+    with pytest.raises(UsageError):
+        replace(tool(lambda given, key: "ok"), **wrong)
 
 
 def deaf(process: Process) -> dict[str, Tool]:

@@ -19,7 +19,6 @@ from tests.agent.runs import Reply
 from tests.agent.test_calls import deaf
 
 
-
 def answers(messages: list[Message]) -> Message:
     """No effect, one word: the shortest run there is."""
     return says("clean")

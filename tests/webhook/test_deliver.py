@@ -16,8 +16,7 @@ from sqlalchemy import Engine
 from labkit.clock import SystemClock, VirtualClock
 from labkit.errors import CallTimeout, StoreBusy, UsageError
 from labkit.retry import RetryPolicy
-from labkit.webhook import Answer, Deliverer, PinnedPost, Sender, start, verify
-from labkit.webhook import outbox
+from labkit.webhook import Answer, Deliverer, PinnedPost, Sender, outbox, start, verify
 from labkit.webhook.deliver import LEASE_SECONDS, LONGEST_ASKED, STOP_SECONDS
 from labkit.webhook.wire import TIMEOUT_SECONDS
 from tests.webhook.helpers import LOOPBACK, Hooks, Receiver, Told, closes, status

@@ -1,0 +1,417 @@
+"""Whole runs under a real worker: budgets, deadlines, cancels, stops, lost leases, checkpoints; however one ends, it has one last event."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import Engine
+
+from labkit.agent.approval import approve
+from labkit.agent.journal import ToolJournal
+from labkit.agent.model import open_client
+from labkit.agent.script import Message, ScriptedModel, calls, results, says
+from labkit.agent.state import Budget, Fact, StatePatch
+from labkit.agent.states import AgentStates
+from labkit.checkpoint import CheckpointManager, CheckpointStore
+from labkit.checkpoint.manager import STRATEGIES
+from labkit.clock import VirtualClock
+from labkit.cloud import FileLedger
+from labkit.queue import TaskQueue, Worker
+from labkit.task import TaskState
+from tests.agent.conftest import ROOT
+from tests.agent.runs import Bench, Reply, asks_once, cleans, tool
+from tests.queue.helpers import until
+
+FLAGS = ["budget_pressure", "budget_exhausted"]
+
+
+@pytest.fixture
+def bench(sqlite: Engine, clock: VirtualClock) -> Bench:
+    return Bench(sqlite, clock)
+
+
+@pytest.fixture
+def both(engine: Engine, clock: VirtualClock) -> Bench:
+    return Bench(engine, clock)
+
+
+def forever(messages: list[Message]) -> Message:
+    """Never comes to an end."""
+    return calls(("check_disk", {"host": "web-1"}))
+
+
+def slowly(bench: Bench, seconds: float, reply: Reply) -> Reply:
+    """Takes its time, and whoever else is alive stays so."""
+
+    def later(messages: list[Message]) -> Message:
+        bench.clock.sleep(seconds)
+        return reply(messages)
+
+    return later
+
+
+def test_a_run(both: Bench) -> None:
+    """A plain run: its result, its effect, what was told on the way, and what is known at the end."""
+    task = both.run(both.agent(cleans))
+    assert (TaskState.COMPLETED, "web-1 is clean", 1) == (task.state, task.result, len(both.cloud.effects()))
+    told = [(update.step, update.status, update.tool, update.message) for update in both.told(task.id)]
+    assert [
+        (1, "thinking", "", ""),
+        (1, "tool_call", "check_disk", ""),
+        (1, "tool_result", "check_disk", "95%, most of it in /var/log"),
+        (2, "thinking", "", ""),
+        (2, "tool_call", "clean_logs", ""),
+        (2, "tool_result", "clean_logs", both.tool_texts(task.id)[1]),
+        (3, "thinking", "", ""),
+        (3, "completed", "", ""),
+    ] == told
+    assert ([], [], 2) == (both.state(task.id).plan, both.state(task.id).risk_flags, len(both.state(task.id).known_facts))
+
+
+@pytest.mark.parametrize(
+    ("budget", "told", "turns"),
+    [
+        (Budget(max_steps=5), "max_steps=5", 5),
+        (Budget(max_steps=1), "max_steps=1", 1),
+        (Budget(max_steps=0), "max_steps=0", 0),
+        (Budget(max_wall_time_ms=45_000), "max_wall_time_ms=45000", 5),
+        (Budget(max_wall_time_ms=0), "max_wall_time_ms=0", 0),
+        (Budget(max_llm_tokens=1), "max_llm_tokens=1", 1),
+        (Budget(max_llm_tokens=0), "max_llm_tokens=0", 0),
+    ],
+)
+def test_budgets(bench: Bench, budget: Budget, told: str, turns: int) -> None:
+    """What is used up ends the task for good, between two turns, with a flag for the pressure and then one for the end."""
+    task = bench.run(bench.agent(slowly(bench, 10, forever), budget=budget))
+    assert (TaskState.FAILED, 1) == (task.state, task.attempt)
+    assert (f"the run has used up {told}", turns, FLAGS) == (task.error, len(bench.tool_texts(task.id)), bench.state(task.id).risk_flags)
+    bench.queue().redrive(task.id)
+    bench.work(bench.agent(slowly(bench, 10, forever), budget=budget))
+    assert (TaskState.FAILED, turns) == (bench.queue().get(task.id).state, len(bench.tool_texts(task.id)))
+
+
+def test_pressure_comes_before_the_stop(bench: Bench) -> None:
+    """From four fifths on, and a run that ends in time ends well."""
+    flags: list[list[str]] = []
+
+    def reply(messages: list[Message]) -> Message:
+        flags.append(bench.state(task_id).risk_flags)
+        return says("done") if len(flags) == 5 else forever(messages)
+
+    task_id = bench.queue().submit("look")
+    bench.work(bench.agent(reply, budget=Budget(max_steps=5)))
+    assert [[], [], [], [], FLAGS[:1]] == flags
+    assert (TaskState.COMPLETED, FLAGS[:1]) == (bench.checked(task_id).state, bench.state(task_id).risk_flags)
+
+
+def test_a_budget_is_no_new_one_after_a_restart(both: Bench) -> None:
+    """Steps, tokens and time are counted over all processes, and whatever they died of."""
+    deaths = [1, 3, 4]
+
+    def reply(messages: list[Message]) -> Message:
+        if deaths and len(results(messages)) == deaths[0]:
+            deaths.pop(0)
+            raise KeyboardInterrupt
+        return forever(messages)
+
+    agent = both.agent(slowly(both, 1, reply), budget=Budget(max_steps=6))
+    task_id = both.queue(max_attempts=9).submit("look")
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            both.work(agent)
+        both.clock.sleep(61)
+    both.work(agent)
+    cost = ToolJournal(both.engine, task_id).cost()
+    assert (TaskState.FAILED, 6, 6_000, True) == (both.checked(task_id).state, len(both.tool_texts(task_id)), cost.millis, cost.tokens > 500)
+
+
+def test_waiting_costs_no_time(bench: Bench) -> None:
+    """Neither for a person, nor in the queue."""
+    agent = bench.agent(slowly(bench, 1, cleans), watched=True, budget=Budget(max_wall_time_ms=10_000))
+    task_id = bench.queue().submit("clean web-1")
+    bench.clock.sleep(100_000)
+    bench.work(agent)
+    bench.clock.sleep(100_000)
+    approve(bench.queue(), task_id)
+    bench.clock.sleep(100_000)
+    bench.work(agent)
+    assert (TaskState.COMPLETED, 3_000) == (bench.checked(task_id).state, ToolJournal(bench.engine, task_id).cost().millis)
+
+
+def test_bytes_of_results(bench: Bench) -> None:
+    """What does not fit is cut in the request, which is flagged; the run goes on, and its journal holds all of it."""
+    sizes: list[int] = []
+
+    def reply(messages: list[Message]) -> Message:
+        sizes.append(sum(len(message["content"]) for message in messages if message["role"] == "tool"))
+        return says("done") if len(sizes) == 9 else calls(("do", {}))
+
+    big = {"do": tool(lambda given, key: "line\n" * 300)}
+    task = bench.run(bench.agent(reply, big, budget=Budget(max_artifact_bytes_in_context=4_000)))
+    assert (TaskState.COMPLETED, FLAGS[:1]) == (task.state, bench.state(task.id).risk_flags)
+    assert max(sizes) < 4_000 + 9 * 150
+    assert [1_500] * 8 == [len(text) for text in bench.tool_texts(task.id)]
+
+
+def answering(*answers: Any) -> httpx.Client:
+    """An endpoint that gives these answers one after the other, the last one for ever."""
+    left = list(answers)
+    return httpx.Client(transport=httpx.MockTransport(lambda request: (left.pop(0) if len(left) > 1 else left[0])(request)))
+
+
+def status(code: int, **headers: str) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda request: httpx.Response(code, json={}, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def spoken(bench: Bench, http: httpx.Client, **more: Any) -> Any:
+    return replace(bench.agent(cleans, **more), client=open_client(http=http, environ={}))
+
+
+def test_a_model_that_comes_back(bench: Bench) -> None:
+    """It is asked again within one attempt, after what it asked for."""
+    agent = spoken(bench, answering(status(500), status(429, retry_after="7"), status(503), ScriptedModel(cleans)))
+    task = bench.run(agent)
+    assert (TaskState.COMPLETED, 1, 1 + 7 + 4) == (task.state, task.attempt, bench.clock.elapsed)
+
+
+def test_a_model_that_asks_for_a_day(bench: Bench) -> None:
+    """No worker sleeps for it: the task goes back to the queue until then."""
+    task_id = bench.queue().submit("clean web-1")
+    agent = spoken(bench, answering(status(429, retry_after="86400"), ScriptedModel(cleans)))
+    bench.work(agent)
+    assert (TaskState.PENDING, 0) == (bench.checked(task_id).state, bench.clock.elapsed)
+    bench.clock.sleep(100_000)
+    bench.work(agent)
+    assert TaskState.COMPLETED == bench.checked(task_id).state
+
+
+@pytest.mark.parametrize(("code", "attempts"), [(401, 1), (500, 3)])
+def test_a_model_that_never_answers(bench: Bench, code: int, attempts: int) -> None:
+    """A refusal ends the task at once, an outage when the attempts are used up."""
+    agent = spoken(bench, answering(status(code)))
+    task_id = bench.queue().submit("clean web-1")
+    for _ in range(5):
+        bench.work(agent)
+        bench.clock.sleep(100)
+    task = bench.checked(task_id)
+    assert (TaskState.FAILED, attempts, f"the model's endpoint answered {code}") == (task.state, task.attempt, task.error)
+
+
+def test_the_deadline_of_the_task(both: Bench) -> None:
+    """It ends the run between two steps, with what was done recorded, and it is the same one after a crash."""
+    agent = both.agent(slowly(both, 40, cleans))
+    task = both.run(agent, deadline=both.clock.now() + timedelta(seconds=50))
+    assert (TaskState.FAILED, 1, 2) == (task.state, task.attempt, len([m for m in both.messages(task.id) if m["role"] == "assistant"]))
+    assert (80, 0) == (both.clock.elapsed, len(both.cloud.effects()))
+
+
+@pytest.mark.parametrize("where", ["thinking", "tool"])
+def test_cancelled_on_the_way(both: Bench, where: str) -> None:
+    """The step under way is the last one: no further model is asked, no further tool runs."""
+    asked: list[int] = []
+
+    def cancel(*args: Any) -> str:
+        both.queue().cancel(task_id)
+        return "ok"
+
+    def reply(messages: list[Message]) -> Message:
+        asked.append(len(messages))
+        if where == "thinking":
+            cancel()
+        return calls(("do", {}), ("clean_logs", {"host": "web-1"}))
+
+    task_id = both.queue().submit("do it")
+    agent = both.agent(reply, {"do": tool(cancel if where == "tool" else lambda given, key: "ok")})
+    worker = both.work(agent)
+    assert (TaskState.CANCELLED, 1, 1, 0) == (both.checked(task_id).state, worker.lost, len(asked), len(both.cloud.effects()))
+    assert len(both.messages(task_id)) <= 3
+
+
+def test_a_worker_that_stops(both: Bench) -> None:
+    """It gives the task back between two steps, the attempt does not count, and another one goes on without doing anything twice."""
+    stopping: list[Worker] = []
+
+    def reply(messages: list[Message]) -> Message:
+        if results(messages):
+            stopping[0].stop()
+        return cleans(messages)
+
+    task_id = both.queue().submit("clean web-1", max_attempts=1)
+    stopping.append(Worker(both.queue(), both.agent(reply), "w1", every=both.ticks))
+    stopping[0].run_until_idle()
+    assert (TaskState.PENDING, 1, 0) == (both.checked(task_id).state, len(both.tool_texts(task_id)), stopping[0].lost)
+    both.work(both.agent(cleans), "w2")
+    assert (TaskState.COMPLETED, 1, 2) == (both.checked(task_id).state, len(both.cloud.effects()), len(both.tool_texts(task_id)))
+
+
+@pytest.mark.parametrize("where", ["thinking", "tool"])
+def test_a_worker_that_slept_past_its_lease(both: Bench, where: str) -> None:
+    """Another one has finished meanwhile. It wakes, writes nothing over, asks nobody anything any more, and says that it lost."""
+    asked: list[int] = []
+
+    def oversleep() -> None:
+        both.ticks.frozen = True
+        both.clock.sleep(61)
+        both.work(both.agent(cleans), "w2")
+
+    def reply(messages: list[Message]) -> Message:
+        asked.append(len(messages))
+        if where == "thinking":
+            oversleep()
+        return cleans(messages)
+
+    def slow(given: dict[str, Any], key: str) -> str:
+        oversleep()
+        return both.cloud.check_disk("web-1")
+
+    tools = {"check_disk": tool(slow, "check_disk")} if where == "tool" else None
+    task_id = both.queue().submit("clean web-1")
+    agent = both.agent(reply, tools)
+    if tools is not None:  # the same arguments as the others take
+        agent = both.agent(lambda messages: (asked.append(len(messages)), calls(("check_disk", {})))[1], tools)
+    zombie = both.work(agent)
+    before = both.messages(task_id)
+    assert (TaskState.COMPLETED, 1, 0, 1) == (both.checked(task_id).state, zombie.lost, zombie.done, len(asked))
+    assert (1, 2, before) == (len(both.cloud.effects()), len(both.tool_texts(task_id)), both.messages(task_id))
+    assert "web-1 is clean" == before[-1]["content"]
+
+
+def test_a_journal_that_has_lost_a_message(bench: Bench) -> None:
+    """It is no other process: the attempt ends with an error instead of going round for ever."""
+    task_id = bench.queue().submit("clean web-1", max_attempts=1)
+    journal = ToolJournal(bench.engine, task_id)
+    for role in ("user", "user"):
+        journal.append({"role": role, "content": "go"})
+    with bench.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM messages WHERE seq = 1")
+    bench.work(bench.agent(cleans))
+    assert (TaskState.FAILED, True) == (bench.queue().get(task_id).state, "another process has written" in (bench.queue().get(task_id).error or ""))
+
+
+def test_another_agent_changes_the_plan(bench: Bench) -> None:
+    """What a call found is learned on top of what others have written meanwhile: nothing of theirs is lost."""
+
+    def run(given: dict[str, Any], key: str) -> str:
+        AgentStates(bench.engine).patch("ops", task_id, StatePatch(plan=["do it", "tell them"], facts=[Fact(key="a", value="b")]))
+        return "ok"
+
+    task_id = bench.queue().submit("go")
+    bench.work(bench.agent(asks_once(("do", {})), {"do": tool(run)}))
+    state = bench.state(task_id)
+    assert (TaskState.COMPLETED, ["tell them"], ["a", "do {}"]) == (bench.checked(task_id).state, state.plan, [fact.key for fact in state.known_facts])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_checkpoints(both: Bench, strategy: str) -> None:
+    """Saved as the strategy says; after a crash the run goes on from its journal, also where every checkpoint is damaged."""
+    store = CheckpointStore(both.engine)
+    manager = CheckpointManager(store, both.clock, strategy=strategy, max_age=timedelta(days=1), max_count=100)
+    crashed: list[bool] = []
+
+    def reply(messages: list[Message]) -> Message:
+        if len(results(messages)) == 1 and not crashed:
+            crashed.append(True)
+            raise KeyboardInterrupt
+        return cleans(messages)
+
+    task_id = both.queue().submit("clean web-1")
+    with pytest.raises(KeyboardInterrupt):
+        both.work(both.agent(reply, checkpoints=manager))
+    saved = store.load(task_id)
+    assert {"every_step": 1, "every_iteration": 2, "on_state_change": 1}[strategy] == len(saved)
+    assert "running" == saved[-1].data["state"]
+    assert "clean web-1" == saved[-1].data["extra"]["state"]["goal"]
+    with both.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE checkpoints SET data = '{}'")
+    both.clock.sleep(61)
+    both.work(both.agent(reply, checkpoints=manager))
+    assert (TaskState.COMPLETED, 1) == (both.checked(task_id).state, len(both.cloud.effects()))
+    assert {"every_step": 2, "every_iteration": 4, "on_state_change": 2}[strategy] == len(store.load(task_id))
+
+
+def test_a_state_that_no_checkpoint_holds(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Another agent has put a NUL into it: there is a line in the log and no checkpoint, and the run goes on."""
+    store = CheckpointStore(bench.engine)
+    manager = CheckpointManager(store, bench.clock, strategy="every_step", max_age=timedelta(days=1), max_count=100)
+
+    def run(given: dict[str, Any], key: str) -> str:
+        AgentStates(bench.engine).patch("ops", task_id, StatePatch(facts=[Fact(key="a", value="b\x00")]))
+        return "ok"
+
+    task_id = bench.queue().submit("go")
+    bench.work(bench.agent(asks_once(("do", {})), {"do": tool(run)}, checkpoints=manager))
+    assert (TaskState.COMPLETED, []) == (bench.checked(task_id).state, store.load(task_id))
+    assert "no checkpoint" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("died_at", "state"),
+    [(1, TaskState.COMPLETED), (2, TaskState.COMPLETED), (9, TaskState.FAILED)],
+)
+def test_reclaimed_after_a_crash(both: Bench, died_at: int, state: TaskState) -> None:
+    """The lease of a dead worker ends, the next one goes on; a task that kills each of them is buried, with one last event too."""
+    asked = [0]
+
+    def reply(messages: list[Message]) -> Message:
+        asked[0] += 1
+        if died_at in (asked[0], 9):
+            raise KeyboardInterrupt
+        return cleans(messages)
+
+    task_id = both.queue().submit("clean web-1", max_attempts=2)
+    for name in ("w1", "w2", "w3"):
+        try:
+            both.work(both.agent(reply), name)
+        except KeyboardInterrupt:
+            both.clock.sleep(61)
+    assert (state, int(state == "completed")) == (both.checked(task_id).state, len(both.cloud.effects()))
+
+
+def test_a_handler_among_others(bench: Bench) -> None:
+    """An agent may be one of several handlers, and says who it is in one line."""
+    agent = bench.agent(cleans)
+    assert "<Agent ops, 2 tools>" == repr(agent)
+    bench.queue().submit("mail bob")
+    task_id = bench.queue().submit("clean web-1")
+    bench.work({"clean": agent, "mail": lambda job: "sent"})
+    assert "web-1 is clean" == bench.checked(task_id).result
+
+
+def test_a_first_state_that_is_none(bench: Bench) -> None:
+    """A `begin` that gives no state ends the task once, with a word of what is wrong."""
+    task = bench.run(bench.agent(cleans, begin=lambda task: {"goal": "x"}))
+    assert (TaskState.FAILED, 1, "state must be an AgentState, not dict") == (task.state, task.attempt, task.error)
+
+
+@pytest.fixture
+def worker_process(sqlite: Engine, tmp_path: Any) -> Iterator[subprocess.Popen[str]]:
+    """`labkit worker` with the agent of `tests.agent.app`, in a process of its own."""
+    url = sqlite.url.render_as_string()
+    command = [sys.executable, "-m", "labkit", "worker", "--database-url", url, "--app", "tests.agent.app:agent", "--workers", "1"]
+    environment = {**os.environ, "DATABASE_URL": url, "LEDGER": str(tmp_path / "ledger.jsonl")}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_a_real_process(bench: Bench, worker_process: subprocess.Popen[str], tmp_path: Any) -> None:
+    """The agent in a worker of the command line: asks a person who is in another process, goes on after the yes, and stops when it is told to."""
+    queue = TaskQueue(bench.engine)
+    task_id = queue.submit("clean web-1")
+    until(lambda: queue.get(task_id).state is TaskState.WAITING)
+    approve(queue, task_id, queue.question(task_id).text)
+    until(lambda: queue.get(task_id).state is TaskState.COMPLETED)
+    assert ("web-1 is clean", ["clean_logs"]) == (bench.checked(task_id).result, [effect.name for effect in FileLedger(tmp_path / "ledger.jsonl").entries()])
+    worker_process.terminate()
+    assert 0 == worker_process.wait(60)
