@@ -29,7 +29,7 @@ bench: .venv/dev.stamp
 	@set -e; for file in $(BENCHES); do $(BIN)/python $$file; done
 
 # Real processes on one queue, killed throughout; ends with what was submitted less what the ledger shows, which must be nothing.
-# Then 10,000 drawn schedules over sagas and checkpoints, which must find nothing.
+# Then 10,000 drawn schedules over sagas, checkpoints and agents, which must find nothing.
 soak: .venv/dev.stamp
 	$(BIN)/python -m tests.queue.soaking
 	$(BIN)/python -m tests.searching

@@ -9,13 +9,15 @@ from labkit.checks.run import run_check
 from tests.corpus import RIGHT, exercise, name
 
 ALONE = [(asked.id, database) for asked in registry.every() for database in asked.databases]
+FIRST = {exercise(path): path for path in reversed(RIGHT)}
+OTHERS = [path for path in RIGHT if path != FIRST[exercise(path)] or not registry.find(exercise(path)).databases]
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
-@pytest.mark.parametrize("path", RIGHT, ids=name)
+@pytest.mark.parametrize("path", OTHERS, ids=name)
 def test_right_answer_holds(path):
-    """A right answer holds on every database, whatever its style."""
+    """A right answer holds on every database, whatever its style. The first of an exercise is judged on one database after the other, below."""
     report = run_check(exercise(path), path.read_text())
     assert [] == [(one.name, one.message, one.token) for one in report.properties if one.verdict != HOLDS]
     assert HOLDS == report.verdict, report.message
@@ -27,7 +29,6 @@ def test_right_answer_holds(path):
 @pytest.mark.parametrize(("asked", "database"), ALONE)
 def test_one_database_alone(asked, database, capsys):
     """Who asks for one database gets a verdict on what is tested there: a right answer holds, and the command ends with 0."""
-    answer = next(path for path in RIGHT if exercise(path) == asked)
-    ended = cli.main(["check", asked, str(answer), "--database", database])
+    ended = cli.main(["check", asked, str(FIRST[asked]), "--database", database])
     said = capsys.readouterr().out
     assert (0, f"{asked}: holds") == (ended, said.partition(" - ")[0]), said

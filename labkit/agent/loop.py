@@ -6,8 +6,7 @@ the task's deadline. A budget that is used up ends the task as failed, with a ri
 that needs a person's word parks the task; the queue writes the one terminal event, with the state that ends it.
 
 Whoever has lost the lease may finish what it was at, a question to the model or one call (under the key of that call), and is stopped when it next
-tells those who watch. What it writes until then goes on from what is there, or is refused (`StaleJournal`), so nothing stands there twice and the holder
-goes on from it.
+tells those who watch. What it writes until then goes on from what is there, or is refused (`StaleJournal`); the holder goes on from that.
 
 Not handled here: two conversations about one task, and fencing the outside world: a tool without a key that a slow process has begun may end after a person
 has said yes to another run.

@@ -11,10 +11,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
+
+from labkit.checks.naps import naps_of
+from labkit.clock import Clock
 
 Handler = Callable[[Any], Any]
 Message = dict[str, Any]
@@ -24,8 +27,8 @@ NO_RESPONSE, NOT_ASYNC = "returned no response", "is no `async def`: what it ret
 @cache
 def parts() -> SimpleNamespace:
     """What takes long to load."""
-    import anyio._backends._asyncio
-    import starlette.concurrency
+    import anyio._backends._asyncio  # noqa: F401  # loaded by the first use else
+    import starlette.concurrency  # noqa: F401
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
@@ -44,6 +47,12 @@ def warm() -> None:
         import sse_starlette  # noqa: F401
 
 
+def naps_on(clock: Clock) -> AbstractContextManager[None]:
+    """While this lasts, `time.sleep` in an answer takes time on this clock, and none of the machine's. No fault strikes there."""
+    sleeper: Any = SimpleNamespace(clock=clock)
+    return naps_of(sleeper)
+
+
 class Exchange:
     """One request and its response. `status` 0 means that none has begun; `whole` that it came to its end."""
 
@@ -58,6 +67,7 @@ class Exchange:
         self.status, self.headers, self.sent, self.whole = 0, dict[str, str](), list[bytes](), False
         self._body, self._gone, self._paused = list(body), asyncio.Event(), asyncio.Event()
         self.waits_to_send = False
+        self.unread: Callable[[], Any] | None = None  # what the next `receive` raises
         self._paused.set()
         self.scope = scope_of(method, target, headers, **state)
 
@@ -78,6 +88,8 @@ class Exchange:
         return ""
 
     async def receive(self) -> Message:
+        if self.unread is not None:
+            self.unread()
         if self._body and not self._gone.is_set():
             part = self._body.pop(0)
             return {"type": "http.request", "body": part, "more_body": bool(self._body)}

@@ -60,6 +60,7 @@ EXERCISE = Exercise(
     preload="labkit.checks.asgi:warm",
     shown=("slow:none", "full:none"),
     cases=(
+        _once("slow", slowly, row=cases.ACCEPTS[0]),
         _rows("accepts", cases.ACCEPTS),
         _rows("texts", cases.TEXTS),
         _rows("priorities", cases.PRIORITIES),
@@ -70,13 +71,12 @@ EXERCISE = Exercise(
         _rows("full", cases.FULLS),
         _rows("fails", cases.ACCEPTS[:1], fail),
         _rows("several", cases.SEVERAL, afresh=False),
-        _once("slow", slowly, row=cases.ACCEPTS[0]),
         _once("exits", leave),
     ),
     properties=(
-        Property("accepts", "202 with the id that the queue gave", rules.every(rules.accepted), GOOD, rules.answered(ACCEPTED)),
         Property("keeps the loop free", "while submit takes its time, others move", rules.loop_is_free, ("slow",), rules.was_held),
         Property("queued first", "the answer comes when submit has returned", rules.in_order, ("slow",), rules.was_held),
+        Property("accepts", "202 with the id that the queue gave", rules.every(rules.accepted), GOOD, rules.answered(ACCEPTED)),
         Property("the text", "submit is given the text as it was sent", rules.every(rules.given(0, "text")), ("accepts", "texts"), rules.submitted),
         Property("the priority", "submit is given the priority", rules.every(rules.given(1, "priority")), ("priorities",), rules.submitted),
         Property("the key", "submit is given the Idempotency-Key", rules.every(rules.given(2, "key")), ("keys",), rules.submitted),

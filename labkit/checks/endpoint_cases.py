@@ -45,10 +45,10 @@ def sent(says: str, fields: Any, **more: Any) -> Row:
 
 
 def _texts(*texts: tuple[str, str]) -> list[Row]:
-    wrong = "the text does not reach the queue as it was sent"
-    return [sent(says, {"user_input": text}, text=text, wrong=wrong) for says, text in texts]
+    return [sent(says, {"user_input": text}, text=text, wrong=ODD_TEXT) for says, text in texts]
 
 
+ODD_TEXT = "the text does not reach the queue as it was sent"
 NOT_202 = "a task that was accepted is not answered with 202 and its id"
 ACCEPTS: Sequence[Row] = (
     sent("a task", {"user_input": TEXT}, wrong=NOT_202),
@@ -60,8 +60,8 @@ ACCEPTS: Sequence[Row] = (
 TEXTS: Sequence[Row] = (
     *_texts(("a text in other letters", "выкатить магазин \U0001f680"), ("a text of one character", "x"), ("the text 0", "0")),
     *_texts(("a text with line ends and quotes", 'a "b"\n\tc\\d'), ("a text of 70,000 characters", "deploy " * 10_000), ("the text null", "null")),
-    Row("a text in escapes", b'{"user_input": "\\u0432\\ud83d\\ude80"}', text="\u0432\U0001f680", wrong="the text does not reach the queue as it was sent"),
-    sent("a text of spaces", {"user_input": "   "}, wants=EITHER, text=""),
+    Row("a text in escapes", b'{"user_input": "\\u0432\\ud83d\\ude80"}', text="\u0432\U0001f680", wrong=ODD_TEXT),
+    sent("a text of spaces", {"user_input": "   "}, wants=EITHER),
 )
 LOST = "the priority is not passed on"
 PRIORITIES: Sequence[Row] = (
@@ -70,7 +70,7 @@ PRIORITIES: Sequence[Row] = (
     sent("priority -3", {"user_input": TEXT, "priority": -3}, priority=-3, wrong="takes a negative priority for none"),
     sent("priority 1000", {"user_input": TEXT, "priority": 1000}, priority=1000, wrong="a limit on priorities that nobody asked for"),
     sent("no priority", {"user_input": TEXT}, priority=0, wrong="another priority than 0 where none is asked for"),
-    sent("priority 2.0", {"user_input": TEXT, "priority": 2.0}, wants=EITHER, priority=2),
+    sent("priority 2.0", {"user_input": TEXT, "priority": 2.0}, wants=EITHER, priority=2, wrong="changes a priority that it accepts"),
 )
 LOST_KEY = "the Idempotency-Key header is not passed on"
 KEYS: Sequence[Row] = (

@@ -14,13 +14,13 @@ import threading
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any
 
-from labkit.checks.asgi import Exchange, Handler
+from labkit.checks.asgi import Exchange, Handler, naps_on
 from labkit.checks.common import TOLD, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
-from labkit.checks.naps import naps_of
 from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
 from labkit.errors import QueueFull
 from labkit.faults.outcome import ANSWER, describe_error, plain
@@ -135,7 +135,7 @@ def _asked(handler: Handler, row: Row, process: Process, act: Callable[[], str])
     exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
     process.note("POST", row.says)
     began = process.world.clock.elapsed
-    with naps_of(process):
+    with naps_on(process.world.clock):
         came = _how(lambda: VirtualLoop(process.world.clock).play(exchange.respond(handler)), row, process)
     came |= _told(exchange, queue, process.world.clock.elapsed - began)
     process.note("answers", f"{came['status']} {came['body'][:60]}" if came["status"] else "nothing")
@@ -149,7 +149,7 @@ def slowly(handler: Handler, process: Process) -> dict[str, Any]:
     exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
     slow = Slow(loop, exchange)
     process.note("POST", "a task, and submit takes its time")
-    with naps_of(process):
+    with naps_on(process.world.clock):
         came = _how(lambda: loop.play(slow.watch(handler)), row, process)
     slow.release()
     for event in slow.events:
@@ -158,15 +158,15 @@ def slowly(handler: Handler, process: Process) -> dict[str, Any]:
 
 
 def leave(handler: Handler, process: Process) -> list[list[Any]]:
-    """A request whose submit raises each kind of exit."""
-    row = ACCEPTS[0]
+    """Requests whose submit raises each kind of exit, then such out of whose body it comes."""
 
-    def call(leaving: Callable[..., Any]) -> Any:
-        exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=Queue(leaving))
+    def call(leaving: Callable[..., Any], *, unread: bool = False) -> Any:
+        exchange = Exchange("POST", PATH, _headers(ACCEPTS[0]), ACCEPTS[0].parts, queue=Queue(leaving))
+        exchange.unread = leaving if unread else None
         VirtualLoop(process.world.clock).play(exchange.respond(handler))
         return f"status {exchange.status}"
 
-    return [remade(*one) for one in try_exits(call)]
+    return [remade(*one) for one in (*try_exits(call), *try_exits(partial(call, unread=True)))]
 
 
 def remade(kind: str, asked: bool, ended: dict[str, Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from labkit.checks.asgi import NOT_ASYNC
-from labkit.checks.endpoint_cases import ACCEPTED, EITHER, FULL, NOT_202, REFUSED, ROUNDS, Row
+from labkit.checks.endpoint_cases import ACCEPTED, EITHER, FULL, NOT_202, ODD_TEXT, REFUSED, ROUNDS, Row
 from labkit.checks.endpoint_play import WAITS
 from labkit.checks.exercise import Finding, Seen
 from labkit.faults.outcome import cut
@@ -20,6 +20,7 @@ from labkit.plural import counted
 Came = dict[str, Any]
 Find = Callable[[Seen, dict[str, Any]], Finding | None]
 A_SECOND = 1.0  # of virtual time that an answer may take
+OTHER_THAN_400 = "another status than 400 for a bad body"
 BEFORE = "answers before the task is in the queue"
 
 
@@ -28,6 +29,8 @@ def every(off: Callable[[Row, Came], Finding | None]) -> Find:
 
     def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         last = seen.end.last
+        if last.how == "endless":
+            return None
         if last.how != "returned":
             return Finding(f"the run {last}", "an answer never comes")
         found = (off(row, came) for row, came in zip(facts["rows"], last.value, strict=False))
@@ -76,6 +79,8 @@ def accepted(row: Row, came: Came) -> Finding | None:
     missing = nothing(row, came)
     if missing:
         return missing
+    if row.wants == EITHER and came["status"] in (422, 415):
+        return Finding(_said(row, came), OTHER_THAN_400)
     if came["status"] in (400, 422, 429):
         return Finding(_said(row, came), row.wrong if came["status"] != 429 else "429 though the queue is not full")
     if came["status"] != 202:
@@ -101,7 +106,8 @@ def given(place: int, what: str) -> Callable[[Row, Came], Finding | None]:
         got = came["asked"][0][place]
         if got == wanted and isinstance(got, bool) == isinstance(wanted, bool):
             return None
-        return Finding(f"{row.says}: submit was given the {what} {cut(repr(got), 60)}, not {cut(repr(wanted), 60)}", row.wrong)
+        said = f"{row.says}: submit was given the {what} {cut(repr(got), 60)}, not {cut(repr(wanted), 60)}"
+        return Finding(said, row.wrong if place else ODD_TEXT)
 
     return off
 
@@ -110,11 +116,11 @@ def once(row: Row, came: Came) -> Finding | None:
     """One request is one submit, and whatever else a queue can do is not asked of it."""
     if came["others"]:
         return Finding(f"{row.says}: queue.{came['others'][0]} was called", "does the work, or waits for it, inside of the request")
-    if len(came["asked"]) > 1:
-        return Finding(f"{row.says}: submit was called {counted(len(came['asked']), 'time')}", "submits more than once")
     if came["seconds"] > A_SECOND:
         said = f"{row.says}: {came['seconds']:g} s passed before the answer"
         return Finding(said, "waits, or does the work, inside of the request")
+    if len(came["asked"]) > 1:
+        return Finding(f"{row.says}: submit was called {counted(len(came['asked']), 'time')}", "submits more than once")
     return None
 
 
@@ -128,7 +134,7 @@ def refused(row: Row, came: Came) -> Finding | None:
     if came["status"] == 400:
         return None
     other = 400 < came["status"] < 500
-    return Finding(_said(row, came), "another status than 400 for a bad body" if other else row.wrong)
+    return Finding(_said(row, came), OTHER_THAN_400 if other else row.wrong)
 
 
 def not_queued(row: Row, came: Came) -> Finding | None:
@@ -181,6 +187,8 @@ def loop_is_free(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """While submit takes its time the loop turns."""
     came = seen.end.last.value
     events = came["events"]
+    if came["how"] == NOT_ASYNC:
+        return nothing(facts["row"], came)
     if "in the loop" in events:
         said = "submit was called in the thread of the event loop: until it returns, nothing else moves"
         return Finding(said, "calls the blocking submit in the event loop")

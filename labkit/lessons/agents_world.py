@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.budget import stop_if_spent, used
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import openai
 
     Answers = Callable[[httpx.Request], httpx.Response]
+Unkeyed = Callable[[dict[str, Any], "str | None"], str]  # a tool whose key may be left out
 TASK, GOAL, HOST = "t1", "Clean the logs of web-1.", "web-1"
 ATTEMPTS = 3
 BUDGET = Budget(max_steps=10)
@@ -85,7 +86,8 @@ class Desk:
 
     def run(self, call: ToolCall, key: str | None = None) -> str:
         """What the tool gives, or whatever it raises."""
-        return self.tools[call.name].run(json.loads(call.arguments), key or None)  # type: ignore[arg-type]
+        run = cast("Unkeyed", self.tools[call.name].run)
+        return run(json.loads(call.arguments), key)
 
     def think_cleaned(self, messages: list[Message]) -> Message:
         """The library's: within the budget of the whole run, and calls get ids of ours."""
@@ -125,9 +127,8 @@ def desk_of(process: Process, endpoint: Answers, goal: str = GOAL, *, keyed: boo
 
 
 def _without_key(tool: Tool) -> Tool:
-    return Tool(
-        tool.name, tool.description, lambda given, key: tool.run(given, None), tool.arguments, tool.risk, keyed=False
-    )  # type: ignore[arg-type]
+    run = cast("Unkeyed", tool.run)
+    return replace(tool, run=lambda given, key: run(given, None), keyed=False)
 
 
 def cleans(messages: list[Message]) -> Message:

@@ -21,13 +21,15 @@ from labkit.agent.states import AgentStates
 from labkit.agent.tools import deployment_tools, disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
-from labkit.faults import Scenario, interleave, run_once
+from labkit.faults import Scenario, interleave, open_world, run_once
 from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.runner import Runner
+from labkit.faults.schedule import Schedule
 from labkit.lessons.approvals import BROKEN, parks
 from labkit.lessons.approvals_two import first_word, last_word, two_people
-from labkit.lessons.approvals_world import answers
+from labkit.lessons.approvals_world import SEEN, answers
 from labkit.lessons.queues import no_heartbeats, open_queue
-from labkit.lessons.talk_ledger import Moment, SideBySide, ledger_of, talk_of
+from labkit.lessons.talk_ledger import HEADS, Moment, SideBySide, ledger_of, talk_of
 from labkit.queue import TaskQueue, Worker
 
 ROOM, WHERE = "Make room on web-1.", "Make room where it is needed."
@@ -71,7 +73,7 @@ class Office:
 
     def talk(self, *task_ids: str) -> SideBySide:
         """Conversation and ledger of each task, as they are now."""
-        return SideBySide(tuple(self._moment(task_id) for task_id in task_ids))
+        return SideBySide(tuple(self._moment(task_id) for task_id in task_ids), ("task", *HEADS[1:3], "it is"))
 
     def _moment(self, task_id: str) -> Moment:
         messages = ToolJournal(self.queue.engine, task_id).messages()
@@ -93,6 +95,30 @@ def policy() -> Table:
         for tool in tools
     ]
     return table(["tool", "risk", *POLICIES], rows)
+
+
+def put_to_the_person(*scenarios: Scenario) -> Table:
+    """What a person was asked in each run, and what was done."""
+    rows: list[list[object]] = []
+    for scenario in scenarios:
+        with open_world("memory") as world:
+            end = Runner(scenario, world).run(Schedule())[0]
+        asked = [_shortly(effect.target) for effect in end.effects if effect.name == SEEN]
+        done = ", then ".join(effect.target for effect in end.effects if effect.changed)
+        rows.append(
+            [
+                scenario.name.replace("_", " "),
+                "; ".join(asked),
+                (bad if scenario.why_broken(end) else good)(f"cleaned {done}"),
+            ]
+        )
+    return table(["", "may this run? yes to the first", "and then"], rows)
+
+
+def _shortly(question: str) -> str:
+    """A question without the words that are the same in all: the call, and its id if it is said."""
+    call, _, more = question.removeprefix("May ").partition(" run?")
+    return f"{call} ({more.rpartition(', ')[2]}" if more else call
 
 
 def errors() -> Table:

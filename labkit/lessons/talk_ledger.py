@@ -75,15 +75,16 @@ class SideBySide:
     """Moments under each other."""
 
     moments: tuple[Moment, ...]
+    heads: tuple[str, ...] = HEADS
 
     def __repr__(self) -> str:
-        lines = [_row(HEADS), _row(tuple("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * wide for wide in WIDE))]
+        lines = [_row(self.heads), _row(tuple("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * wide for wide in WIDE))]
         for moment in self.moments:
             lines += [*_printed(moment), ""]
         return "\n".join(lines[:-1])
 
     def _repr_html_(self) -> str:
-        head = element("tr", "".join(element("th", name, scope="col") for name in HEADS))
+        head = element("tr", "".join(element("th", escape(name), scope="col") for name in self.heads))
         body = "".join(map(_drawn, self.moments))
         drawn = element("table", f"<thead>{head}</thead><tbody>{body}</tbody>", cls="lk-table lk-talk")
         legend = "; ".join(f"{element('b', SIGNS[sign])} {word}" for sign, word in WORDS.items())

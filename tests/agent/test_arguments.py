@@ -18,6 +18,7 @@ from labkit.agent.tools import Arguments, Host
 from labkit.errors import BadArguments
 
 ANY_CHARACTER = st.characters(exclude_categories=[])
+FIELDS = ["text", "number", "inner", "host"]
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(ANY_CHARACTER),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(ANY_CHARACTER), inner),
@@ -146,7 +147,7 @@ def test_many_fields_take_no_time() -> None:
 
 
 @settings(max_examples=80)
-@given(st.text(ANY_CHARACTER, max_size=200) | ANY_JSON.map(json.dumps) | st.dictionaries(st.sampled_from(["text", "number", "inner", "host"]), ANY_JSON).map(json.dumps))
+@given(st.text(ANY_CHARACTER, max_size=200) | ANY_JSON.map(json.dumps) | st.dictionaries(st.sampled_from(FIELDS), ANY_JSON).map(json.dumps))
 @example("\ufeff{}")
 def test_any_text(text: str) -> None:
     """Arguments, or a line; nothing else is ever raised."""

@@ -1,4 +1,4 @@
-"""The loop itself, with nothing around it: each call answered once and in order, wherever it was stopped; and what a model said is cleaned before it is kept."""
+"""The loop itself, with nothing around it: each call answered once and in order, wherever it was stopped; and a model's words cleaned before they are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to the model and what is learned from a call: a history that the chat API takes, within its bytes; and each thing known once, however often it is seen."""
+"""What is sent to the model, and what is learned from a call: a valid history within its bytes, and each thing known once, however often it is seen."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_did_not_work(end: Any) -> None:
 @settings(max_examples=80)
 @given(
     st.lists(st.sampled_from(["check_disk a", "clean_logs a", "check_disk_again b", "look"]), max_size=5),
-    st.lists(st.tuples(st.sampled_from(["check_disk", "clean_logs", "other"]), st.sampled_from(["95%", "45%", ""]), st.sampled_from(["ran", "failed"])), max_size=6),
+    st.lists(st.tuples(*map(st.sampled_from, (["check_disk", "clean_logs", "other"], ["95%", "45%", ""], ["ran", "failed"]))), max_size=6),
     st.data(),
 )
 def test_observed_again(plan: list[str], made: list[Any], data: st.DataObject) -> None:

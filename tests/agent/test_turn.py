@@ -1,4 +1,4 @@
-"""One question to an endpoint: a message that can be kept, or an error of the right kind, in which nothing stands of what was asked, answered, or of the key."""
+"""One question to an endpoint: a message that can be kept, or an error of the right kind, in which nothing stands of question, answer or key."""
 
 from __future__ import annotations
 
@@ -143,7 +143,10 @@ def test_statuses(status: int, kind: type[LabkitError]) -> None:
 
 @pytest.mark.parametrize(
     ("retry_after", "seconds"),
-    [("7", 7.0), ("0.5", 0.5), ("-1", 0.0), ("soon", 0.0), ("nan", 0.0), ("", 0.0), ("Fri, 09 Jan 2026 17:00:30 GMT", 30.0), ("Fri, 09 Jan 2026 16:00:30 GMT", 0.0)],
+    [
+        *[("7", 7.0), ("0.5", 0.5), ("-1", 0.0), ("soon", 0.0), ("nan", 0.0), ("", 0.0)],
+        *[("Fri, 09 Jan 2026 17:00:30 GMT", 30.0), ("Fri, 09 Jan 2026 16:00:30 GMT", 0.0)],
+    ],
 )
 @pytest.mark.parametrize("date", ["Fri, 09 Jan 2026 17:00:00 GMT", "today", None])
 def test_how_long_to_wait(retry_after: str, seconds: float, date: str | None) -> None:

@@ -12,6 +12,7 @@ ANY_WAIT = "any positive number of seconds will do, and QueueFull has one of its
 SHARED = "what no patch speaks of may be the old state's own, as long as nobody changes it"
 TRUE = "whatever is true will do"
 DATED = "only a claim must date the row"
+WORDS = "any words will do, as long as they are JSON"
 
 EQUIVALENT = {
     "resume plain_function": {
@@ -68,6 +69,14 @@ EQUIVALENT = {
         "23: getattr: argument 3 is error": TRUE,
         "23: getattr: argument 3 is 'definite'": TRUE,
         "53: drops return False": "no value is as false as False",
+    },
+    "endpoint plain_function": {
+        "15: swaps if not isinstance(text, str) or not text or type(priority... with the next": GUARD,
+        "19: 'not JSON' -> 'mutant'": WORDS,
+        "21: 'not an object' -> 'mutant'": WORDS,
+        "25: 'a field is missing or of another type' -> 'mutant'": WORDS,
+        "31: answer without error": WORDS,
+        "31: 'full' -> 'mutant'": WORDS,
     },
     "agent short_loop": {
         "7: swaps def tell(status): with the next": STILL,

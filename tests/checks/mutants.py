@@ -23,6 +23,9 @@ COMPARISONS = {
 }
 SUMS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Pow: ast.Mult}
 STATES = ("PENDING", "RUNNING", "WAITING", "COMPLETED", "FAILED", "CANCELLED")
+BLOCKS = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.Try, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.ExceptHandler,
+)  # fmt: skip
 BODIES = ("body", "orelse", "finalbody")
 
 
@@ -63,7 +66,7 @@ def _silent(tree: ast.Module) -> set[int]:
 def _changes(node: ast.AST, silent: set[int]) -> Iterator[tuple[str, object]]:
     if id(node) in silent:
         return
-    if isinstance(node, (ast.FunctionDef, ast.If, ast.Try, ast.For, ast.While, ast.With, ast.ExceptHandler)):
+    if isinstance(node, BLOCKS):
         yield from _statements(node, silent)
     if isinstance(node, (ast.If, ast.While, ast.IfExp)):
         yield f"negates {_short(node.test)}", _set("test", ast.UnaryOp(ast.Not(), node.test))
@@ -93,7 +96,7 @@ def _statements(node: ast.AST, silent: set[int]) -> Iterator[tuple[str, object]]
 
 def _names_things(*statements):
     """Whether each only gives something a name: in which order mostly means nothing."""
-    return all(isinstance(statement, (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)) for statement in statements)
+    return all(isinstance(statement, (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for statement in statements)
 
 
 def _drop(field, at):

@@ -28,6 +28,7 @@ PARENTS = (
     "backpressure write_lock_first",
     "saga plain_function",
     "deploy_saga lambdas",
+    "endpoint plain_function",
     "agent short_loop",
 )
 BOTH = ("claim", "lease", "backpressure")  # what SQLite forgives, PostgreSQL does not

@@ -1,5 +1,5 @@
 # wrong: a priority that is none becomes 0
-# diagnosed: is a text is accepted or fails
+# diagnosed: changes a priority that it accepts
 import asyncio
 import json
 import math

@@ -1,5 +1,5 @@
 # wrong: a background task of the response submits, after the answer
-# diagnosed: another task_id than the queue's
+# diagnosed: answers before the task is in the queue
 import json
 from uuid import uuid4
 
