@@ -20,17 +20,22 @@ from labkit.tables import create_tables, metadata
 settings.register_profile("labkit", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("labkit")
 
-SPREAD = {
-    "tests/test_right_answers.py",
-    "tests/test_wrong_answers.py",
+SPREAD = {  # what takes long, one test after the other, and shares nothing that is dear
+    "tests/agent/test_crashes.py",
     "tests/checks/test_fidelity.py",
     "tests/checks/test_host.py",
+    "tests/checks/test_kill.py",
     "tests/checks/test_mutants.py",
+    "tests/queue/test_processes.py",
+    "tests/saga/test_simulated.py",
+    "tests/test_cli.py",
+    "tests/test_right_answers.py",
+    "tests/test_wrong_answers.py",
 }
 
 
 class Sharing(LoadScopeScheduling):
-    """The tests of a file share a worker, as do the cells of a notebook; those that judge answers one by one run wherever there is room."""
+    """The tests of a file share a worker, as do the cells of a notebook; long files are shared out test by test, wherever there is room."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]

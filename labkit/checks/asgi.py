@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Context
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit.checks.naps import naps_of
-from labkit.clock import Clock
+from labkit.checks.virtual_loop import VirtualLoop
 
+T = TypeVar("T")
 Handler = Callable[[Any], Any]
 Message = dict[str, Any]
 NO_RESPONSE, NOT_ASYNC = "returned no response", "is no `async def`: what it returns cannot be awaited"
@@ -47,10 +50,16 @@ def warm() -> None:
         import sse_starlette  # noqa: F401
 
 
-def naps_on(clock: Clock) -> AbstractContextManager[None]:
-    """While this lasts, `time.sleep` in an answer takes time on this clock, and none of the machine's. No fault strikes there."""
-    sleeper: Any = SimpleNamespace(clock=clock)
-    return naps_of(sleeper)
+def play(loop: VirtualLoop, main: Coroutine[Any, Any, T]) -> T:
+    """Run `main` in the loop. Meanwhile `time.sleep` takes time on the loop's clock and none of the machine's, and no fault strikes there."""
+    sleeper: Any = SimpleNamespace(clock=loop.clock)
+
+    def run() -> T:
+        with naps_of(sleeper), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what an answer leaves behind when it is told to leave
+            return loop.play(main)
+
+    return Context().run(run)  # subtle: in a context of its own a thread that is started is no news to the stage of the process
 
 
 class Exchange:

@@ -27,7 +27,6 @@ def _rows(name: str, rows: Sequence[Row], send: Callable[..., Any] = ask, *, afr
     """A case that sends these requests, each to a new process or, not `afresh`, all to one."""
 
     def play(answer: Answer, process: Process) -> Any:
-        process.starts_thread()
         kept = answer.fresh()[NAME]
         return [send(answer.fresh()[NAME] if afresh else kept, row, process) for row in rows]
 
@@ -36,7 +35,6 @@ def _rows(name: str, rows: Sequence[Row], send: Callable[..., Any] = ask, *, afr
 
 def _once(name: str, send: Callable[..., Any], **facts: Any) -> Case:
     def play(answer: Answer, process: Process) -> Any:
-        process.starts_thread()
         return send(answer.fresh()[NAME], process)
 
     return Case(name, lambda answer: [partial(play, answer)], facts=facts)
@@ -89,7 +87,7 @@ EXERCISE = Exercise(
         Property("says why", "a refusal is JSON", rules.every(rules.in_json), BAD, rules.answered(REFUSED)),
         Property("refused is not queued", "what is refused never reaches the queue", rules.every(rules.not_queued), BAD, rules.answered(REFUSED)),
         Property("full is 429", "429 with Retry-After, whole seconds, rounded up", rules.every(rules.full), ("full",), rules.answered(FULL)),
-        Property("other errors", "an error that is not QueueFull is neither an acceptance nor a full queue", rules.every(rules.other_error), ("fails",), rules.submitted),
+        Property("other errors", "another error of submit is no acceptance, and no full queue", rules.every(rules.other_error), ("fails",), rules.submitted),
         Property(
             "starts afresh",
             "requests do not see each other",

@@ -136,7 +136,8 @@ ROUNDS, AT_LEAST = "Retry-After is not rounded up to whole seconds", "Retry-Afte
 FULLS: Sequence[Row] = tuple(
     sent(f"a full queue that asks for {asked:g} s", {"user_input": TEXT}, wants=FULL, full=asked, seconds=seconds, wrong=wrong)
     for asked, seconds, wrong in (
-        (30.0, "30", ROUNDS), (1.0, "1", ROUNDS), (2.5, "3", ROUNDS), (0.2, "1", AT_LEAST), (59.01, "60", ROUNDS), (0.0, "1", AT_LEAST), (7200.7, "7201", ROUNDS),
+        (30.0, "30", ROUNDS), (1.0, "1", ROUNDS), (2.5, "3", ROUNDS), (0.2, "1", AT_LEAST), (59.01, "60", ROUNDS), (0.0, "1", AT_LEAST),
+        (7200.7, "7201", ROUNDS),
     )
 )  # fmt: skip
 SEVERAL: Sequence[Row] = (PRIORITIES[0], KEYS[0], ACCEPTS[0], BAD_TEXTS[0], NOT_OBJECTS[1], FULLS[0], KEYS[2], PRIORITIES[4], ACCEPTS[3])

@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from labkit.checks.asgi import Exchange, Handler, naps_on
+from labkit.checks.asgi import Exchange, Handler, play
 from labkit.checks.common import TOLD, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
 from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
@@ -29,6 +29,7 @@ from labkit.faults.process import Process
 PATH = "/api/tasks"
 WAITS = "waits for something that never comes"
 TICKS = 3  # turns of the loop for which a slow submit is held
+TOLD_AS = {"begins": "submit begins", "tick": "the loop turns", "ends": "submit ends", "answered": "the answer comes"}
 LOOK_EVERY, LOOKS = 0.02, 30  # real seconds, and how often a loop must be seen at a standstill
 FROM_THE_BODY = ("TypeError", "AttributeError", "RecursionError")  # what a bad body raises in an answer that takes it for a good one
 
@@ -135,8 +136,7 @@ def _asked(handler: Handler, row: Row, process: Process, act: Callable[[], str])
     exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
     process.note("POST", row.says)
     began = process.world.clock.elapsed
-    with naps_on(process.world.clock):
-        came = _how(lambda: VirtualLoop(process.world.clock).play(exchange.respond(handler)), row, process)
+    came = _how(lambda: play(VirtualLoop(process.world.clock), exchange.respond(handler)), row, process)
     came |= _told(exchange, queue, process.world.clock.elapsed - began)
     process.note("answers", f"{came['status']} {came['body'][:60]}" if came["status"] else "nothing")
     return came
@@ -149,11 +149,10 @@ def slowly(handler: Handler, process: Process) -> dict[str, Any]:
     exchange = Exchange("POST", PATH, _headers(row), row.parts, queue=queue)
     slow = Slow(loop, exchange)
     process.note("POST", "a task, and submit takes its time")
-    with naps_on(process.world.clock):
-        came = _how(lambda: loop.play(slow.watch(handler)), row, process)
+    came = _how(lambda: play(loop, slow.watch(handler)), row, process)
     slow.release()
     for event in slow.events:
-        process.note(event)
+        process.note(TOLD_AS.get(event, event))
     return came | _told(exchange, queue, 0.0) | {"events": slow.events}
 
 
@@ -163,7 +162,7 @@ def leave(handler: Handler, process: Process) -> list[list[Any]]:
     def call(leaving: Callable[..., Any], *, unread: bool = False) -> Any:
         exchange = Exchange("POST", PATH, _headers(ACCEPTS[0]), ACCEPTS[0].parts, queue=Queue(leaving))
         exchange.unread = leaving if unread else None
-        VirtualLoop(process.world.clock).play(exchange.respond(handler))
+        play(VirtualLoop(process.world.clock), exchange.respond(handler))
         return f"status {exchange.status}"
 
     return [remade(*one) for one in (*try_exits(call), *try_exits(partial(call, unread=True)))]

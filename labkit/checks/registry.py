@@ -13,7 +13,7 @@ from labkit.errors import UsageError
 
 IDS = (
     "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
-    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "agent",
+    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent",
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ NO_SUCH_TOOL = "p1@http1.before+unknown_tool"
 
 
 def in_memory(desk: Desk) -> str:
-    """The chapter's loop: the conversation is a list. Breaks on a crash behind an effect: the next process begins again."""
+    """The chapter's loop: the conversation is a list. Breaks behind an effect: the next process begins again."""
     messages: list[Message] = [{"role": "user", "content": desk.goal}]
     for _ in range(BUDGET.max_steps):
         messages.append(desk.think(messages))
@@ -33,7 +33,7 @@ def in_memory(desk: Desk) -> str:
 
 
 def journalled(desk: Desk) -> str:
-    """The same, each message written down as it comes. Breaks between a call and its answer: every later request is refused."""
+    """The same, each message written down. Breaks between a call and its answer: every later request is refused."""
     journal = desk.journal
     if not journal.messages():
         journal.append({"role": "user", "content": desk.goal})

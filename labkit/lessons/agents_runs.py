@@ -74,21 +74,26 @@ def _asked(scenario: Scenario, crashes: int) -> Mark:
     return (good if count <= BUDGET.max_steps else bad)(count)
 
 
-def crashes(*scenarios: Scenario) -> Strip:
-    """A strip for each scenario: one crash at each place. Who goes on from a state does so once for all places that leave it."""
-    return strip(
-        ((one.name.replace("_", " "), _places(one)) for one in scenarios),
-        each="a cell is one crash, on one side of a call of p1",
-    )
+def crashes(*scenarios: Scenario, brief: bool = False) -> Strip:
+    """A strip for each scenario: one crash at each place; `brief` shows those at a commit, and at a call that leaves the machine.
+
+    Who goes on from a state does so once for all places that leave it.
+    """
+    each = f"a cell is one crash of p1, on one side of {'a commit, or of a call outside' if brief else 'a call'}"
+    return strip(((one.name.replace("_", " ").replace(".", ": "), _places(one, brief)) for one in scenarios), each=each)
 
 
-def _places(scenario: Scenario) -> list[tuple[str, str, str]]:
+def _places(scenario: Scenario, brief: bool) -> list[tuple[str, str, str]]:
     closure = Closure()
     with open_world("memory") as world:
         runner = Runner(scenario, world)
-        count = len(list(runner.once(runner.start, 1, scenario.bodies).injections(1, ("crash",))))
+        calm = runner.once(runner.start, 1, scenario.bodies)
+        count = len(list(calm.injections(1, ("crash",))))
         _, _, verdicts = judge(scenario, sweep_runs(runner, ("crash",), closure, most_runs=1 + count))
-    return Report(scenario, "", "", closure=closure, verdicts=verdicts).strip()
+    rows = Report(scenario, "", "", closure=closure, verdicts=verdicts).strip()
+    outside = [line for line in calm.places() if line.boundary != "sql" or line.label == "COMMIT"]
+    shown = {f"p1@{line.number}.{line.side}" for line in outside}
+    return [row for row in rows if not brief or row[0].rpartition(":")[2].partition("+")[0] in shown]
 
 
 def why(scenario: Scenario, schedule: str) -> str | None:

@@ -18,7 +18,7 @@ BEHIND_THE_YES = "p1@cloud1.before+crash"
 
 
 def blocks(job: Job, desk: Desk) -> None:
-    """Asks, and waits for the answer inside of the handler. Breaks on a crash in the night: the question dies with its worker."""
+    """Asks, and waits inside of the handler. Breaks on a crash in the night: the question dies with its worker."""
     for call in desk.left():
         desk.asks(asked_for(call))
         desk.sleeps()
@@ -26,7 +26,7 @@ def blocks(job: Job, desk: Desk) -> None:
 
 
 def in_memory(job: Job, desk: Desk) -> None:
-    """Parks the task, and keeps the question in a dict. Breaks on a crash in the night: the task waits, and nobody knows for what."""
+    """Parks, and keeps the question in a dict. Breaks on a crash in the night: nobody knows for what the task waits."""
     for call in desk.left():
         if call not in desk.memory:
             desk.memory[call] = None
@@ -73,7 +73,7 @@ def any_yes(job: Job, desk: Desk) -> None:
 
 
 def same_words(job: Job, desk: Desk) -> None:
-    """The question says what shall run, and not in which call. Breaks when the model wants the same again: the old yes is its answer."""
+    """The question does not say in which call. Breaks when the model wants the same again: the old yes is its answer."""
     for call in desk.left():
         desk.settle(call, job.ask(asked_for(call).partition(" (")[0]))
 

@@ -26,7 +26,7 @@ Tell = Callable[[TaskQueue, str], None]
 
 
 def last_word(queue: TaskQueue, word: str) -> None:
-    """Looks whether it waits, then stores the answer. Breaks when two people have looked: the second writes over the first."""
+    """Looks whether it waits, and stores. Breaks when two people have looked: the second writes over the first."""
     if queue.get(TASK).state is not TaskState.WAITING:
         raise InvalidTransition("it waits for no answer")
     with writing(queue.engine) as connection:

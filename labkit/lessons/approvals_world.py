@@ -29,7 +29,7 @@ from labkit.task import TaskState
 
 TASK, GOAL = "t1", "Make room on web-1."
 NIGHT = 5 * 3600.0  # seconds
-MOST = 6  # attempts and answers of one machine
+MOST = 4  # attempts and answers of one machine
 CLEAN = disk_tools(Cloud(MemoryLedger(), VirtualClock()))["clean_logs"]
 SEEN = "the person is asked"
 
@@ -100,12 +100,6 @@ class Desk:
                 put_options(connection, TASK, answer=None)
         return said
 
-    def job(self) -> Job | None:
-        """The task, when it is due. A machine that comes back has the lease still."""
-        task = self.queue.get(TASK)
-        held = task if task.state is TaskState.RUNNING else self.queue.claim("w1")
-        return None if held is None else Job(self.queue, held)
-
 
 Work = Callable[[Job, Desk], object]
 Reply = Callable[[Desk], None]
@@ -116,30 +110,33 @@ def answers(desk: Desk) -> None:
     desk.queue.answer(TASK, desk.person())
 
 
-def attempt(desk: Desk, work: Work) -> None:
-    """One attempt of a worker; what it cannot do without a person is parked."""
-    job = desk.job()
-    if job is None:
-        return
+def attempt(desk: Desk, work: Work) -> TaskState:
+    """One attempt of a worker, and the state that it leaves; what it cannot do without a person is parked."""
+    task = desk.queue.get(TASK)
+    # a machine that comes back has the lease still
+    held = task if task.state is TaskState.RUNNING else desk.queue.claim("w1")
+    if held is None:
+        return task.state
+    job = Job(desk.queue, held)
     try:
         work(job, desk)
     except Ask as asked:
-        desk.queue.park(job.lease, str(asked))
+        task = desk.queue.park(job.lease, str(asked))
         desk.asks(str(asked))
-    else:
-        desk.queue.complete(job.lease, "there is room")
+        return task.state
+    return desk.queue.complete(job.lease, "there is room").state
 
 
 def machine(process: Process, work: Work, reply: Reply, calls: tuple[ToolCall, ...]) -> str:
     """Worker and dashboard until the task is done, or until nothing helps any more."""
     desk = Desk(process, calls)
     for _ in range(MOST):
-        attempt(desk, work)
-        if desk.queue.get(TASK).state is not TaskState.WAITING:
+        state = attempt(desk, work)
+        if state is not TaskState.WAITING:
             break
         desk.sleeps()
         reply(desk)
-    return str(desk.queue.get(TASK).state)
+    return str(state)
 
 
 def night(work: Work, reply: Reply = answers, calls: tuple[ToolCall, ...] = ONCE, name: str = "") -> Scenario:

@@ -29,19 +29,21 @@ WORDS = {OPEN: "a call without its answer", UNTOLD: "an effect of which no messa
 
 STYLE = TABLE_STYLE + "".join(
     [
-        rule(".lk table.lk-talk td,.lk table.lk-talk th", "max-width:30em"),
-        rule(".lk table.lk-talk td.lk-long", "max-width:15em"),
+        rule(".lk table.lk-table.lk-talk td", "max-width:none"),
+        rule(".lk table.lk-table.lk-talk td.lk-long", "max-width:15em"),
         rule(
-            ".lk table.lk-talk td>div", "padding:2px 8px;margin:0 0 3px;border-radius:7px;border:1px solid transparent"
+            ".lk table.lk-table.lk-talk td>div",
+            "padding:2px 8px;margin:0 0 3px;border-radius:7px;border:1px solid transparent;"
+            "width:max-content;max-width:27em;white-space:normal",
         ),
-        rule(".lk table.lk-talk .lk-user", "background:rgba(128,128,128,.14);width:max-content"),
-        rule(".lk table.lk-talk .lk-assistant", "background:rgba(63,124,191,.17);width:max-content;margin-left:1.6em"),
-        rule(".lk table.lk-talk .lk-tool", "background:rgba(47,149,143,.17);width:max-content;margin-left:3.2em"),
-        rule(".lk table.lk-talk .lk-effect", "background:rgba(47,149,143,.17);width:max-content"),
-        rule(".lk table.lk-talk .lk-record", "border:1px solid rgba(128,128,128,.5);width:max-content"),
-        rule(".lk table.lk-talk .lk-open", "border:1px dashed;border-color@red;width:max-content;margin-left:3.2em"),
-        rule(".lk table.lk-talk .lk-untold", "border:1px solid;border-color@red;width:max-content;font-weight:600"),
-        rule(".lk table.lk-talk div b", "color@red"),
+        rule(".lk table.lk-table.lk-talk .lk-user", "background:rgba(128,128,128,.14)"),
+        rule(".lk table.lk-table.lk-talk .lk-assistant", "background:rgba(63,124,191,.17);margin-left:1.6em"),
+        rule(".lk table.lk-table.lk-talk .lk-tool", "background:rgba(47,149,143,.17);margin-left:3.2em"),
+        rule(".lk table.lk-table.lk-talk .lk-effect", "background:rgba(47,149,143,.17)"),
+        rule(".lk table.lk-table.lk-talk .lk-record", "border:1px solid rgba(128,128,128,.5)"),
+        rule(".lk table.lk-table.lk-talk .lk-open", "border:1px dashed;border-color@red;margin-left:3.2em"),
+        rule(".lk table.lk-table.lk-talk .lk-untold", "border:1px solid;border-color@red;font-weight:600"),
+        rule(".lk table.lk-table.lk-talk div b", "color@red"),
     ]
 )
 

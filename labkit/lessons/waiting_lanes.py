@@ -9,12 +9,14 @@ Not handled here: playing the nights (see `approvals_night`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from labkit.faults.paint import BASE_STYLE, clean, crop, element, escape, rule, scaled, scroll, words
 
 LEFT, PLOT, RIGHT = 92.0, 720.0, 130.0  # pixels: names of the lanes, the night, room for the last words
 AXIS, HEAD, LANE, BAR, GAP = 24.0, 24.0, 34.0, 14.0, 12.0
 QUARTER = 0.25  # hours
+NEAR = 1.0  # hours: what comes so soon after a moment has its words on the other side
 KINDS = {  # of a bar: its letter and what it says
     "waiting": ("w", "the task waits, and nobody holds it"),
     "held": ("h", "a worker holds the task"),
@@ -155,10 +157,9 @@ def _lane(picture: Nights, lane: Lane, top: float) -> list[str]:
                 "rect", hint, x=left + 1, y=y - BAR / 2, width=right - left - 2, height=BAR, rx=3, cls=f"lk-{bar.kind}"
             )
         )
-    for moment in lane.moments:
-        x = _x(picture, moment.at)
+    for moment, following in zip_longest(lane.moments, lane.moments[1:]):
+        x, near = _x(picture, moment.at), following is not None and following.at - moment.at < NEAR
         parts.append(element("line", x1=x, y1=y - BAR / 2 - 2, x2=x, y2=y + BAR / 2 + 2, cls="lk-at"))
-        parts.append(
-            words(x + 5, y + 4, "\N{MULTIPLICATION X} " * moment.lost + moment.text, "lk-bad" if moment.lost else "")
-        )
+        text, cls = "\N{MULTIPLICATION X} " * moment.lost + moment.text, "lk-bad" if moment.lost else ""
+        parts.append(words(x - 5, y + 4, text, cls, "end") if near else words(x + 5, y + 4, text, cls))
     return parts

@@ -1,7 +1,8 @@
 """`labkit serve`: the server on a socket, until SIGTERM or Ctrl-C.
 
 It listens on this machine alone unless told otherwise, and then a token is needed. It takes so many connections as it was told and answers 503 beyond. Told to
-stop, it takes no more, ends the streams, and is gone within a few seconds.
+stop, it takes no more, ends the streams, and is gone within a few seconds. In its own thread it delivers the webhooks of tasks that have ended, whichever
+process took them.
 
 Not handled here: work. Start `labkit worker` on the same database.
 """
@@ -37,6 +38,7 @@ def serve(
     import uvicorn  # only where something is served
 
     from labkit.server.app import make_app
+    from labkit.webhook import Deliverer, start
 
     listening = _listen(host, port)
     engine = open_named(database_url, pool_size=CONNECTIONS)
@@ -47,9 +49,11 @@ def serve(
     bound = listening.getsockname()[1]
     say(f"serving on http://{_shown(host)}:{bound}/{f'?token={token}' if token else ''}")
     signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
+    stop_delivering = start(Deliverer(engine))
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
+        stop_delivering()
         listening.close()
         engine.dispose()
     return 0

@@ -22,7 +22,13 @@ from tests.agent.runs import Bench, asks_once, cleans, raw, tool
 
 
 @pytest.fixture
-def bench(engine: Engine, clock: VirtualClock) -> Bench:
+def bench(sqlite: Engine, clock: VirtualClock) -> Bench:
+    return Bench(sqlite, clock)
+
+
+@pytest.fixture
+def both(engine: Engine, clock: VirtualClock) -> Bench:
+    """The same on either database."""
     return Bench(engine, clock)
 
 
@@ -34,16 +40,16 @@ def waits(bench: Bench, task_id: str) -> str:
     return asked
 
 
-def test_a_yes(bench: Bench) -> None:
+def test_a_yes(both: Bench) -> None:
     """The task waits without a worker, and another process, that has nothing of the first but the database, goes on with it after the yes."""
-    task = bench.run(bench.agent(cleans, watched=True))
-    asked = waits(bench, task.id)
+    task = both.run(both.agent(cleans, watched=True))
+    asked = waits(both, task.id)
     assert 'May clean_logs {"host": "web-1"} run? (write local, turn2_call1)' == asked
-    assert ([], None) == (list(bench.cloud.effects()), task.worker_id)
-    bench.clock.sleep(100_000)
-    bench.work(bench.agent(cleans, watched=True), "w2")
-    assert asked == waits(bench, task.id)
-    other = Bench(open_engine(bench.engine.url), bench.clock)
+    assert ([], None) == (list(both.cloud.effects()), task.worker_id)
+    both.clock.sleep(100_000)
+    both.work(both.agent(cleans, watched=True), "w2")
+    assert asked == waits(both, task.id)
+    other = Bench(open_engine(both.engine.url), both.clock)
     assert TaskState.PENDING == approve(other.queue(), task.id).state
     other.work(other.agent(cleans, watched=True), "w2")
     done = other.checked(task.id)
@@ -74,21 +80,21 @@ def test_ways_to_say_yes(bench: Bench, said: str) -> None:
     assert (TaskState.COMPLETED, 1) == (bench.checked(task.id).state, len(bench.cloud.effects()))
 
 
-def test_two_calls_in_one_message(bench: Bench) -> None:
+def test_two_calls_in_one_message(both: Bench) -> None:
     """Each needs a word of its own; the yes to one is none to the other, also where they ask for the same."""
-    agent = bench.agent(asks_once(*[("clean_logs", {"host": "a"})] * 2), watched=True)
-    task_id = bench.run(agent).id
-    first = waits(bench, task_id)
-    approve(bench.queue(), task_id, first)
-    bench.work(agent)
-    second = waits(bench, task_id)
-    assert (first != second, 1) == (True, len(bench.cloud.effects()))
+    agent = both.agent(asks_once(*[("clean_logs", {"host": "a"})] * 2), watched=True)
+    task_id = both.run(agent).id
+    first = waits(both, task_id)
+    approve(both.queue(), task_id, first)
+    both.work(agent)
+    second = waits(both, task_id)
+    assert (first != second, 1) == (True, len(both.cloud.effects()))
     with pytest.raises(InvalidTransition):
-        approve(bench.queue(), task_id, first)  # somebody who has not seen the second question
-    assert second == waits(bench, task_id)
-    refuse(bench.queue(), task_id, to=second)
-    bench.work(agent)
-    assert (TaskState.COMPLETED, 1) == (bench.checked(task_id).state, len(bench.cloud.effects()))
+        approve(both.queue(), task_id, first)  # somebody who has not seen the second question
+    assert second == waits(both, task_id)
+    refuse(both.queue(), task_id, to=second)
+    both.work(agent)
+    assert (TaskState.COMPLETED, 1) == (both.checked(task_id).state, len(both.cloud.effects()))
 
 
 def test_a_yes_outlives_failures_of_its_call_and_its_process(bench: Bench) -> None:
@@ -192,21 +198,21 @@ def test_cancelled_while_it_waits(bench: Bench) -> None:
     assert (TaskState.CANCELLED, []) == (bench.checked(task_id).state, list(bench.cloud.effects()))
 
 
-def test_redriven(bench: Bench) -> None:
+def test_redriven(both: Bench) -> None:
     """A yes belongs to its run: one that failed afterwards, and is redriven, asks again. What was done in the old run is not done anew."""
-    agent = bench.agent(cleans, watched=True)
-    task_id = bench.run(agent, max_attempts=1).id
-    approve(bench.queue(), task_id)
-    held = bench.queue().claim("w9")
+    agent = both.agent(cleans, watched=True)
+    task_id = both.run(agent, max_attempts=1).id
+    approve(both.queue(), task_id)
+    held = both.queue().claim("w9")
     assert held is not None
-    bench.queue().fail(Lease.of(held), "the machine is on fire")
-    bench.queue().redrive(task_id)
-    bench.work(agent)
-    asked = bench.queue().question(task_id)
-    assert (TaskState.WAITING, None) == (bench.queue().get(task_id).state, asked.answer)
-    approve(bench.queue(), task_id, asked.text)
-    bench.work(agent)
-    assert (TaskState.COMPLETED, 1, 2) == (bench.queue().get(task_id).state, len(bench.cloud.effects()), len(bench.tool_texts(task_id)))
+    both.queue().fail(Lease.of(held), "the machine is on fire")
+    both.queue().redrive(task_id)
+    both.work(agent)
+    asked = both.queue().question(task_id)
+    assert (TaskState.WAITING, None) == (both.queue().get(task_id).state, asked.answer)
+    approve(both.queue(), task_id, asked.text)
+    both.work(agent)
+    assert (TaskState.COMPLETED, 1, 2) == (both.queue().get(task_id).state, len(both.cloud.effects()), len(both.tool_texts(task_id)))
 
 
 def test_errors(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from labkit.agent import artifacts, calls
 from labkit.agent.approval import answer, approve
 from labkit.agent.calls import LONGEST_RESULT
+from labkit.agent.journal import ToolJournal
 from labkit.agent.script import Message, results, says
 from labkit.agent.state import Budget
 from labkit.agent.tools import Arguments, Tool, disk_tools, toolbox
@@ -120,47 +121,50 @@ def test_a_result_that_nothing_can_hold(bench: Bench, monkeypatch: pytest.Monkey
     assert (TaskState.COMPLETED, ["it ran, and what it gave is too large to be kept: 5001 bytes"]) == (task.state, bench.tool_texts(task.id))
 
 
-@pytest.mark.parametrize(
-    ("error", "times", "lost"),
-    [
-        (ValueError("4711"), 1, False),
-        (ValueError("4711" + "x" * 1_000_000), 1, False),
-        (ValueError("4711\x00\ud800"), 1, False),
-        (TerminalError("4711"), 1, False),
-        (TransientError("4711"), 3, False),
-        (ConnectionRefusedError("4711"), 3, False),
-        (ConnectionResetError("4711"), 3, True),
-        (CallTimeout("4711"), 3, True),
-        (TimeoutError("4711"), 3, True),
-        (RetriesExhausted("4711"), 1, False),
-        (ExceptionGroup("4711", [ValueError(1)]), 1, False),
-        (KeyError(), 1, False),
-        (MuteError(), 1, False),
-        (Bare(), 3, False),
-        (StopIteration("4711"), 1, False),
-        (RecursionError("4711"), 1, False),
-        (Ask("4711"), 1, False),
-        (GiveBack("4711"), 1, False),
-        (StaleLease("4711"), 1, False),
-    ],
-)
+RAISED: list[tuple[Exception, int, bool]] = [  # what a tool raises, how often one with a key is asked, and whether it may have happened
+    (ValueError("4711"), 1, False),
+    (ValueError("4711" + "x" * 1_000_000), 1, False),
+    (ValueError("4711\x00\ud800"), 1, False),
+    (TerminalError("4711"), 1, False),
+    (TransientError("4711"), 3, False),
+    (ConnectionRefusedError("4711"), 3, False),
+    (ConnectionResetError("4711"), 3, True),
+    (CallTimeout("4711"), 3, True),
+    (TimeoutError("4711"), 3, True),
+    (RetriesExhausted("4711"), 1, False),
+    (ExceptionGroup("4711", [ValueError(1)]), 1, False),
+    (KeyError(), 1, False),
+    (MuteError(), 1, False),
+    (Bare(), 3, False),
+    (StopIteration("4711"), 1, False),
+    (RecursionError("4711"), 1, False),
+    (Ask("4711"), 1, False),
+    (GiveBack("4711"), 1, False),
+    (StaleLease("4711"), 1, False),
+]
+
+
 @pytest.mark.parametrize("keyed", [True, False])
-def test_whatever_a_tool_raises(bench: Bench, caplog: pytest.LogCaptureFixture, error: Exception, times: int, lost: bool, keyed: bool) -> None:
+def test_whatever_a_tool_raises(bench: Bench, caplog: pytest.LogCaptureFixture, keyed: bool) -> None:
     """It is told to the model in a bounded text and to nobody else. It is asked again under one key, but one without a key never where it may have happened."""
     caplog.set_level(logging.DEBUG)
     keys: list[str] = []
 
-    def fails(given: dict[str, Any], key: str) -> str:
-        keys.append(key)
-        raise error
+    def raising(error: Exception) -> Callable[..., str]:
+        def fails(given: dict[str, Any], key: str) -> str:
+            keys.append(key.partition(":")[2])
+            raise error
 
-    tools = toolbox(tool(fails, keyed=keyed), *disk_tools(bench.cloud).values())
-    task = bench.run(bench.agent(asks_once(("do", {}), ("clean_logs", {"host": "a"})), tools))
-    told = bench.tool_texts(task.id)[0]
+        return fails
+
+    tools = [tool(raising(error), f"do{place}", keyed=keyed) for place, (error, _, _) in enumerate(RAISED)]
+    asked = [(one.name, {}) for one in tools]
+    task = bench.run(bench.agent(asks_once(*asked, ("clean_logs", {"host": "a"})), toolbox(*tools, *disk_tools(bench.cloud).values())))
     assert (TaskState.COMPLETED, 1) == (task.state, len(bench.cloud.effects()))
-    assert told.startswith(f"error: {type(error).__name__}")
-    assert (lost, True) == ("may have happened" in told, len(told) < 400)
-    assert [f"{task.id}:turn1_call1"] * (1 if lost and not keyed else times) == keys
+    for place, ((error, times, lost), told) in enumerate(zip(RAISED, bench.tool_texts(task.id), strict=False), start=1):
+        assert told.startswith(f"error: {type(error).__name__}")
+        assert (lost, True) == ("may have happened" in told, len(told) < 400), told
+        assert (1 if lost and not keyed else times) == keys.count(f"turn1_call{place}"), told
     assert "4711" not in caplog.text
 
 
@@ -180,6 +184,17 @@ def test_what_is_no_error_goes_through(bench: Bench) -> None:
     bench.clock.sleep(61)
     bench.work(agent, "w2")
     assert (TaskState.COMPLETED, ["ok"]) == (bench.checked(task_id).state, bench.tool_texts(task_id))
+
+
+def test_a_call_that_somebody_else_has_recorded(bench: Bench) -> None:
+    """The model is told what the record says, also by whoever came second."""
+
+    def run(given: dict[str, Any], key: str) -> str:
+        ToolJournal(bench.engine, key.partition(":")[0]).record("turn1_call1", "95%")
+        return "45%"
+
+    task = bench.run(bench.agent(asks_once(("do", {})), {"do": tool(run)}))
+    assert (TaskState.COMPLETED, ["95%"]) == (task.state, bench.tool_texts(task.id))
 
 
 def test_the_policy_that_was_given_is_kept_to(bench: Bench) -> None:

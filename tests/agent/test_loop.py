@@ -20,6 +20,7 @@ from labkit.agent.model import open_client
 from labkit.agent.script import Message, ScriptedModel, calls, results, says
 from labkit.agent.state import Budget, Fact, StatePatch
 from labkit.agent.states import AgentStates
+from labkit.agent.tools import disk_tools
 from labkit.checkpoint import CheckpointManager, CheckpointStore
 from labkit.checkpoint.manager import STRATEGIES
 from labkit.clock import VirtualClock
@@ -182,15 +183,18 @@ def test_a_model_that_comes_back(bench: Bench) -> None:
     assert (TaskState.COMPLETED, 1, 1 + 7 + 4) == (task.state, task.attempt, bench.clock.elapsed)
 
 
-def test_a_model_that_asks_for_a_day(bench: Bench) -> None:
-    """No worker sleeps for it: the task goes back to the queue until then."""
-    task_id = bench.queue().submit("clean web-1")
+@pytest.mark.parametrize("deadline", [None, 10.0, 200_000.0])
+def test_a_model_that_asks_for_a_day(bench: Bench, deadline: float | None) -> None:
+    """No worker sleeps for it: the task goes back to the queue until then, or ends where its deadline comes before."""
+    until = None if deadline is None else bench.clock.now() + timedelta(seconds=deadline)
+    task_id = bench.queue().submit("clean web-1", deadline=until)
     agent = spoken(bench, answering(status(429, retry_after="86400"), ScriptedModel(cleans)))
     bench.work(agent)
-    assert (TaskState.PENDING, 0) == (bench.checked(task_id).state, bench.clock.elapsed)
+    early = deadline == 10
+    assert (TaskState.FAILED if early else TaskState.PENDING, 0) == (bench.checked(task_id).state, bench.clock.elapsed)
     bench.clock.sleep(100_000)
     bench.work(agent)
-    assert TaskState.COMPLETED == bench.checked(task_id).state
+    assert (TaskState.FAILED if early else TaskState.COMPLETED) == bench.checked(task_id).state
 
 
 @pytest.mark.parametrize(("code", "attempts"), [(401, 1), (500, 3)])
@@ -254,34 +258,30 @@ def test_a_worker_that_stops(both: Bench) -> None:
 
 @pytest.mark.parametrize("where", ["thinking", "tool"])
 def test_a_worker_that_slept_past_its_lease(both: Bench, where: str) -> None:
-    """Another one has finished meanwhile. It wakes, writes nothing over, asks nobody anything any more, and says that it lost."""
+    """Another one has finished meanwhile. It wakes in its step, ends that under the same key, writes nothing over and asks nobody more."""
     asked: list[int] = []
+    cleaning = asks_once(("clean_logs", {"host": "web-1"}))
 
     def oversleep() -> None:
         both.ticks.frozen = True
         both.clock.sleep(61)
-        both.work(both.agent(cleans), "w2")
+        both.work(both.agent(cleaning), "w2")
 
     def reply(messages: list[Message]) -> Message:
         asked.append(len(messages))
         if where == "thinking":
             oversleep()
-        return cleans(messages)
+        return cleaning(messages)
 
     def slow(given: dict[str, Any], key: str) -> str:
         oversleep()
-        return both.cloud.check_disk("web-1")
+        return both.cloud.clean_logs(given["host"], key=key)
 
-    tools = {"check_disk": tool(slow, "check_disk")} if where == "tool" else None
     task_id = both.queue().submit("clean web-1")
-    agent = both.agent(reply, tools)
-    if tools is not None:  # the same arguments as the others take
-        agent = both.agent(lambda messages: (asked.append(len(messages)), calls(("check_disk", {})))[1], tools)
-    zombie = both.work(agent)
-    before = both.messages(task_id)
+    known = disk_tools(both.cloud)["clean_logs"]
+    zombie = both.work(both.agent(reply, {"clean_logs": replace(known, run=slow) if where == "tool" else known}))
     assert (TaskState.COMPLETED, 1, 0, 1) == (both.checked(task_id).state, zombie.lost, zombie.done, len(asked))
-    assert (1, 2, before) == (len(both.cloud.effects()), len(both.tool_texts(task_id)), both.messages(task_id))
-    assert "web-1 is clean" == before[-1]["content"]
+    assert (1, 4, "done") == (len(both.cloud.effects()), len(both.messages(task_id)), both.messages(task_id)[-1]["content"])
 
 
 def test_a_journal_that_has_lost_a_message(bench: Bench) -> None:

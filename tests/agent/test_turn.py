@@ -156,6 +156,13 @@ def test_how_long_to_wait(retry_after: str, seconds: float, date: str | None) ->
     assert (0.0 if retry_after.startswith("Fri") and date in (None, "today") else seconds) == error.retry_after
 
 
+@pytest.mark.parametrize("said", [None, "", " \n\t "])
+def test_nothing_said(said: str | None) -> None:
+    """A message without a word and without a call is no answer."""
+    error = asked(completion({"role": "assistant", "content": said}))
+    assert (ModelUnavailable, "the model said nothing") == (type(error), str(error))
+
+
 def test_what_a_turn_says_of_itself() -> None:
     """What the model said stays out of logs."""
     assert "PIN" not in repr(asked(completion({"role": "assistant", "content": "your PIN is 4711"})))

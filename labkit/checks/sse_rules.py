@@ -1,0 +1,240 @@
+"""What must hold of `sse`, read off what each client was sent and off who was still subscribed.
+
+Not handled here: what a browser makes of bytes (see `event_stream`), and clients that leave (see `sse_release_rules`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from labkit.checks.asgi import NOT_ASYNC
+from labkit.checks.event_stream import Event, events_in
+from labkit.checks.exercise import Finding, Seen
+from labkit.checks.sse_stories import Entry, Story
+from labkit.faults.outcome import cut
+from labkit.plural import counted
+from labkit.progress.update import ProgressUpdate
+
+Came = dict[str, Any]
+Off = Callable[[Story, Came], Finding | None]
+Find = Callable[[Seen, dict[str, Any]], Finding | None]
+BEATS = ("ping", "heartbeat", "keepalive", "keep-alive")  # events of these names keep a connection awake
+NO_RESPONSE, NO_UTF8 = "returns no response", "sends bytes that are no UTF-8"
+NOT_WHOLE = "an event without the blank line that ends it: the browser never sees it"
+LOST, DOUBLED, MADE_UP = "an update is lost", "an update is sent twice", "an event that is no update of the log"
+
+
+def every(off: Off) -> Find:
+    """For a property's `find`: the first story of which `off` says why it is wrong."""
+
+    def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+        last = seen.end.last
+        if last.how == "endless":
+            return None
+        if last.how != "returned":
+            return Finding(f"the run {last}", "an answer never comes")
+        found = (off(story, came) for story, came in zip(facts["stories"], last.value, strict=False))
+        return next((one for one in found if one), None)
+
+    return find
+
+
+def some(wants: Callable[[Story, Came], bool]) -> Callable[[Seen, dict[str, Any]], bool]:
+    """For a property's `exercised`: whether this is so of at least one story."""
+
+    def exercised(seen: Seen, facts: dict[str, Any]) -> bool:
+        return any(wants(story, came) for story, came in zip(facts["stories"], seen.end.last.value or (), strict=False))
+
+    return exercised
+
+
+heard = some(lambda story, came: came["status"] == 200 and bool(came["subscribed"]))
+answered = some(lambda story, came: bool(came["status"]))
+
+
+def no_stream(story: Story, came: Came) -> Finding | None:
+    """Why no stream began, or None."""
+    if came["status"] == 200:
+        return None
+    if came["raised"]:
+        return Finding(f"{story.says}: the handler raised {cut(came['raised'], 120)}", story.wrong or "fails where it should answer")
+    if came["how"] == NOT_ASYNC:
+        return Finding(f"sse_progress {NOT_ASYNC}", "a plain function where an `async def` is asked for")
+    if not came["status"]:
+        said = f"{story.says}: the handler {came['how'] or 'began no response'}"
+        return Finding(said, NO_RESPONSE if came["how"] else "begins no response until something is told")
+    return Finding(f"{story.says}: the status was {came['status']}", story.wrong or "refuses a task that is there")
+
+
+def status(story: Story, came: Came) -> Finding | None:
+    """400 or 404, and no subscriber."""
+    if story.wants == 200:
+        return no_stream(story, came)
+    if came["raised"] or not came["status"]:
+        missing = no_stream(story, came)
+        return missing and Finding(missing.message, story.wrong if came["raised"] else missing.diagnosis)
+    if came["status"] != story.wants:
+        other = 400 <= came["status"] < 500
+        return Finding(f"{story.says}: the status was {came['status']}, not {story.wants}", f"another status than {story.wants}" if other else story.wrong)
+    return Finding(f"{story.says}: {story.wants}, and a subscriber", story.wrong) if came["subscribed"] else None
+
+
+def media_type(story: Story, came: Came) -> Finding | None:
+    missing = no_stream(story, came)
+    kind = (came["content-type"] or "").partition(";")[0].strip().lower()
+    if missing or kind == "text/event-stream":
+        return missing
+    return Finding(f"the Content-Type was {came['content-type']!r}", "the media type is not text/event-stream")
+
+
+def no_cache(story: Story, came: Came) -> Finding | None:
+    told = came["cache-control"]
+    directives = [one.strip().lower() for one in (told or "").split(",")]
+    if came["status"] != 200 or "no-cache" in directives:
+        return None
+    return Finding(f"the Cache-Control was {told!r}", "no Cache-Control: no-cache")
+
+
+@cache
+def _events(sent: str) -> tuple[list[Event], str] | None:
+    try:
+        return events_in(sent.encode("latin-1"))
+    except UnicodeDecodeError:
+        return None
+
+
+def updates_of(came: Came, until: int | None = None) -> tuple[list[Event], str] | None:
+    """What a browser has seen of the first bytes, without what only keeps the connection awake; None where they are no UTF-8."""
+    found = _events(came["sent"][:until])
+    return found and ([one for one in found[0] if one.id is not None or one.name not in BEATS], found[1])
+
+
+def events(story: Story, came: Came) -> Finding | None:
+    """Every update that is wanted, once, in order, each with its position."""
+    missing = no_stream(story, came)
+    found = updates_of(came)
+    if missing or found is None:
+        return missing or Finding(f"{story.says}: the stream cannot be decoded", NO_UTF8)
+    told, rest = found
+    wanted = story.wanted()
+    if story.after is None and not told and not rest:
+        return None
+    for place, event in enumerate(told):
+        off = _event_off(event, wanted, place)
+        if off:
+            return Finding(f"{story.says}: {off[0]}", off[1])
+    if len(told) < len(wanted):
+        said = f"{story.says}: {len(told)} of {counted(len(wanted), 'update')} came"
+        return Finding(f"{said}, and {cut(repr(rest), 60)} stood at the end" if rest else said, NOT_WHOLE if rest else LOST)
+    return None
+
+
+def _event_off(event: Event, wanted: Sequence[Entry], place: int) -> tuple[str, str] | None:
+    """Why this is not the event that is wanted at this place, and the likely mistake."""
+    try:
+        update = ProgressUpdate.model_validate_json(event.data, strict=True)
+    except ValidationError:
+        return f"the data {cut(repr(event.data), 80)} is not the JSON of an update", _no_json(event.data)
+    places = [at for at, entry in enumerate(wanted) if entry[1] == update]
+    if place not in places:
+        if not places:
+            return f"an event says {cut(repr(event.data), 80)}", MADE_UP
+        there = wanted[places[0]][0]
+        return f"the update at {there} came as event {place + 1}", DOUBLED if places[0] < place else LOST
+    if event.id is None:
+        return f"the event of the update at {wanted[place][0]} has no id", "an event without `id:`"
+    if event.id != str(wanted[place][0]):
+        said = f"the id of the update at {wanted[place][0]} is {cut(event.id, 40)!r}"
+        return said, "the id of an event is not the position in the log"
+    return None
+
+
+def _no_json(data: str) -> str:
+    try:
+        told = json.loads(data)
+    except ValueError:
+        return "the data is not JSON" if "\n" not in data else "line ends in the data break its JSON"
+    return "the data is another JSON than the update's" if isinstance(told, dict) else "the data is JSON of something else than the update"
+
+
+def texts(story: Story, came: Came) -> Finding | None:
+    """The same for odd texts, in words of their own."""
+    found = events(story, came)
+    return found and Finding(found.message, "an odd text does not come through: lines, escapes or letters of it are changed")
+
+
+def resumed(story: Story, came: Came) -> Finding | None:
+    """The same for a client that says what it has seen."""
+    found = events(story, came)
+    return found and Finding(found.message, story.wrong or found.diagnosis)
+
+
+def seen_all(story: Story, came: Came) -> Finding | None:
+    """Who has seen the end is told nothing, and the stream ends."""
+    found = resumed(story, came) or closes(story, came)
+    return found and Finding(found.message, story.wrong)
+
+
+def as_they_come(story: Story, came: Came) -> Finding | None:
+    """After each step the client has seen all that is in the log by then."""
+    there = story.there
+    for step, (what, sizes, _) in zip(story.steps, came["steps"], strict=False):
+        there += step[1] if what == "add" else 0
+        found = updates_of(came, sizes[came["number"]]) if what == "rest" else None
+        entries = [entry for entry in story.entries[:there] if entry[0] > (story.after or 0)]
+        if found is not None and len(found[0]) < len(entries):
+            said = f"{story.says}: {counted(len(entries), 'update')} told, and the client had seen {len(found[0])}"
+            return Finding(said, "updates are held back, or end where the next one begins")
+    return None
+
+
+def closes(story: Story, came: Came) -> Finding | None:
+    """The response ends with the terminal update, and not before."""
+    missing = no_stream(story, came)
+    if missing:
+        return missing
+    if came["spun"]:
+        return Finding(f"{story.says}: the stream goes round and round", "does not end: subscribes again and again")
+    if not came["whole"]:
+        return Finding(f"{story.says}: the stream stayed open", "the stream is not closed after its end")
+    return Finding(f"{story.says}: a subscriber is left", "a subscriber is left after the end") if came["open"] else None
+
+
+def silence(story: Story, came: Came) -> Finding | None:
+    """What is told after a silence comes like everything else."""
+    found = events(story, came)
+    if found is None:
+        return closes(story, came)
+    ended = found.diagnosis == LOST
+    return Finding(found.message, "a silence ends the stream: a time limit that ends the subscription, too" if ended else found.diagnosis)
+
+
+def broken_log(story: Story, came: Came) -> Finding | None:
+    """An error of the log adds nothing to what the log has told."""
+    found = updates_of(came)
+    if came["status"] != 200 or not found:
+        return no_stream(story, came)
+    if came["spun"] or not came["ended"]:
+        return Finding(f"{story.says}: the stream goes on", "an error of the log is swallowed, and the stream never ends")
+    off = (_event_off(event, story.wanted(), place) for place, event in enumerate(found[0]))
+    made_up = next((one for one in off if one), None)
+    return made_up and Finding(f"{story.says}: {made_up[0]}", "makes an end up that the task never told")
+
+
+def afresh(story: Story, came: Came) -> Finding | None:
+    """All that is asked of a story, of several in one process."""
+    rules = (status,) if story.wants != 200 else (events, closes)
+    if story.steps[-1] == ("leave",):
+        return None
+    found = next((one for rule in rules if (one := rule(story, came))), None)
+    return found and Finding(f"several clients of one process, {found.message}", "keeps something from one client to the next")
+
+
+def at_once(story: Story, came: Came) -> Finding | None:
+    found = events(story, came) or as_they_come(story, came)
+    return found and Finding(found.message, "clients that listen at the same time get in each other's way")

@@ -1,0 +1,39 @@
+# wrong: a time limit around the next update, for a heartbeat: it ends the subscription
+# diagnosed: a silence ends the stream
+import asyncio
+
+from starlette.responses import JSONResponse, StreamingResponse
+
+
+def position(text):
+    try:
+        return max(0, int(text or 0))
+    except ValueError:
+        return 0
+
+
+async def events(log, task_id, after):
+    updates = log.subscribe(task_id, after=after)
+    try:
+        while True:
+            try:
+                seq, update = await asyncio.wait_for(anext(updates), 15)
+            except TimeoutError:
+                yield ": still here\n\n"
+            except StopAsyncIteration:
+                return
+            else:
+                yield f"id: {seq}\ndata: {update.model_dump_json()}\n\n"
+    finally:
+        await updates.aclose()
+
+
+async def sse_progress(request):
+    task_id = request.query_params.get("task_id")
+    log = request.app.state.progress
+    if not task_id:
+        return JSONResponse({"error": "no task_id"}, 400)
+    if not log.exists(task_id):
+        return JSONResponse({"error": "no such task"}, 404)
+    body = events(log, task_id, position(request.headers.get("last-event-id")))
+    return StreamingResponse(body, 200, {"Cache-Control": "no-cache"}, "text/event-stream")

@@ -1,0 +1,40 @@
+# wrong: a pump task fills a queue, and nobody ends it when the client leaves
+# diagnosed: a disconnect leaves the subscriber open
+import asyncio
+
+from starlette.responses import JSONResponse, StreamingResponse
+
+
+PUMPS = []
+
+
+def position(text):
+    try:
+        return max(0, int(text or 0))
+    except ValueError:
+        return 0
+
+
+async def events(log, task_id, after):
+    queue = asyncio.Queue()
+
+    async def pump():
+        async for entry in log.subscribe(task_id, after=after):
+            await queue.put(entry)
+        await queue.put(None)
+
+    PUMPS.append(asyncio.create_task(pump()))
+    while (entry := await queue.get()) is not None:
+        seq, update = entry
+        yield f"id: {seq}\ndata: {update.model_dump_json()}\n\n"
+
+
+async def sse_progress(request):
+    task_id = request.query_params.get("task_id")
+    log = request.app.state.progress
+    if not task_id:
+        return JSONResponse({"error": "no task_id"}, 400)
+    if not log.exists(task_id):
+        return JSONResponse({"error": "no such task"}, 404)
+    body = events(log, task_id, position(request.headers.get("last-event-id")))
+    return StreamingResponse(body, 200, {"Cache-Control": "no-cache"}, "text/event-stream")
