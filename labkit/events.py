@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -37,7 +36,7 @@ TYPES = frozenset({COMPLETED, FAILED, CANCELLED, ERROR, EXECUTED})
 BOUND = 1_000  # events that wait for one subscriber
 BACK = 1_000  # positions before the newest where something may still become visible
 POLL_SECONDS = 0.2
-_OF_STATE = {TaskState.COMPLETED: (COMPLETED,), TaskState.FAILED: (ERROR, FAILED), TaskState.CANCELLED: (CANCELLED,)}
+_OF_STATE: dict[TaskState, tuple[str, ...]] = {TaskState.COMPLETED: (COMPLETED,), TaskState.FAILED: (ERROR, FAILED), TaskState.CANCELLED: (CANCELLED,)}
 _log = logging.getLogger("labkit.events")
 
 
@@ -144,13 +143,12 @@ class EventBus:
             self._subscriptions = (*self._subscriptions, made)
         try:
             self._spawn(f"labkit subscriber of {event_type}", made.run)
-        except BaseException:
+        except UsageError:  # there is no thread for it
             made.unsubscribe()
             raise
         return made
 
     def forget(self, gone: Subscription) -> None:
-        """Drop a subscription; it calls this itself."""
         with self._lock:
             self._subscriptions = tuple(kept for kept in self._subscriptions if kept is not gone)
 
@@ -199,15 +197,17 @@ class EventBus:
 
 
 def _events_of(update: ProgressUpdate, ended: Task | None) -> list[Event]:
+    types: tuple[str, ...]
+    payload: dict[str, Any]
     if update.status == "tool_result":
-        types: tuple[str, ...] = (EXECUTED,)
-        payload = {"tool": update.tool, "step": update.step, "message": update.message}
+        types, payload = (EXECUTED,), {"tool": update.tool, "step": update.step, "message": update.message}
     elif ended is not None:
-        types, payload = _OF_STATE[ended.state], {"result": ended.result} if ended.state == TaskState.COMPLETED else {"error": update.message}
+        types, payload = _OF_STATE[ended.state], {"error": update.message}
+        if ended.state == TaskState.COMPLETED:
+            payload = {"result": ended.result}
     else:
         return []
-    made = partial(Event, task_id=update.task_id, payload=MappingProxyType(payload), time=update.time)
-    return [made(type_) for type_ in types]
+    return [Event(type_, update.task_id, MappingProxyType(payload), update.time) for type_ in types]
 
 
 def _from_now(engine: Engine) -> tuple[Follower, frozenset[int]]:

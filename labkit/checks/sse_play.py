@@ -45,6 +45,8 @@ class Log:
         try:
             if len(self.subscribed) > MANY:
                 await asyncio.sleep(0)  # subtle: or who subscribes again and again would never give the loop back
+            if task_id != self._story.task_id:  # nobody ever tells anything of another task
+                await asyncio.Event().wait()
             while True:
                 changed = self._changed
                 for entry in [entry for entry in self._entries if entry[0] > after]:

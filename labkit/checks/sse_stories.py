@@ -59,13 +59,13 @@ def update(step: int, status: str = "thinking", message: str = "", **more: Any) 
 
 NOW = datetime(2026, 1, 9, 17, 0, 3, 250_000, UTC)
 RUN: Sequence[Entry] = (
-    (3, update(1, message="look at the disk")),
+    (1, update(1, message="look at the disk")),
     (4, update(2, "tool_call", "check the disk", tool="check_disk", time=NOW)),
-    (9, update(2, "tool_result", "97 % in use", tool="check_disk")),
+    (5, update(2, "tool_result", "97 % in use", tool="check_disk")),
     (12, update(4, "completed", "cleaned")),
 )
 FAILED: Sequence[Entry] = (*RUN[:2], (7, update(2, "error", "no such disk")))
-SHORT: Sequence[Entry] = ((5, update(1, "completed", "nothing to do")),)
+SHORT: Sequence[Entry] = ((1, update(1, "completed", "nothing to do")),)
 
 NO_ID, UNKNOWN = "does not ask for a task_id", "does not ask whether the task exists"
 REQUESTS = (
@@ -101,13 +101,13 @@ def _from(last: str, after: int, says: str = "", wrong: str = NOT_FROM) -> Story
 
 
 RESUMES = (
-    _from("3", 3, wrong=DOUBLE),
+    _from("1", 1, wrong=DOUBLE),
     _from("4", 4),
-    _from("9", 9),
+    _from("5", 5),
     _from("10", 10, wrong=DOUBLE),
     _from("0", 0),
     Story("Last-Event-ID 4 while the task runs", RUN, (REST, add(), REST, add(), REST), there=2, last="4", after=4, wrong=NOT_FROM),
-    Story("Last-Event-ID 3 while the task runs", RUN, (REST, add(2), REST), there=2, last="3", after=3, wrong=DOUBLE),
+    Story("Last-Event-ID 1 while the task runs", RUN, (REST, add(2), REST), there=2, last="1", after=1, wrong=DOUBLE),
 )
 SEEN_ALL = (
     Story("Last-Event-ID is the terminal update's", RUN, there=4, last="12", after=12, wrong="an end that was seen already is waited for"),

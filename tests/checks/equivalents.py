@@ -12,6 +12,7 @@ ANY_WAIT = "any positive number of seconds will do, and QueueFull has one of its
 SHARED = "what no patch speaks of may be the old state's own, as long as nobody changes it"
 TRUE = "whatever is true will do"
 DATED = "only a claim must date the row"
+BEFORE_ALL = "a position below 0 is before everything, as 0 is"
 WORDS = "any words will do, as long as they are JSON"
 
 EQUIVALENT = {
@@ -77,6 +78,12 @@ EQUIVALENT = {
         "25: 'a field is missing or of another type' -> 'mutant'": WORDS,
         "31: answer without error": WORDS,
         "31: 'full' -> 'mutant'": WORDS,
+    },
+    "sse closing_generator": {
+        "8: except ValueError -> BaseException": "nothing else comes out of int() of a text",
+        "9: max: argument 1 is int(text or 0)": BEFORE_ALL,
+        "20: swaps log = request.app.state.progress with the next": STILL,
+        "20: swaps if not log.exists(task_id): with the next": GUARD,
     },
     "agent short_loop": {
         "7: swaps def tell(status): with the next": STILL,

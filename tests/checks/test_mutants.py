@@ -29,6 +29,7 @@ PARENTS = (
     "saga plain_function",
     "deploy_saga lambdas",
     "endpoint plain_function",
+    "sse closing_generator",
     "agent short_loop",
 )
 BOTH = ("claim", "lease", "backpressure")  # what SQLite forgives, PostgreSQL does not

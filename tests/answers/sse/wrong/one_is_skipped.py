@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, StreamingResponse
 
 def position(text):
     try:
-        return int(text) + 6 if text else 0
+        return int(text) + 1 if text else 0
     except ValueError:
         return 0
 
