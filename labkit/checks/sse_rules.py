@@ -26,6 +26,8 @@ Find = Callable[[Seen, dict[str, Any]], Finding | None]
 BEATS = ("ping", "heartbeat", "keepalive", "keep-alive")  # events of these names keep a connection awake
 NO_RESPONSE, NO_UTF8 = "returns no response", "sends bytes that are no UTF-8"
 NOT_WHOLE = "an event without the blank line that ends it: the browser never sees it"
+NOT_FROM, AGAIN = "does not go on from Last-Event-ID, begins anew", "tells the update of Last-Event-ID again: it was seen"
+SKIPS = "skips an update: Last-Event-ID is the last one that was seen"
 LOST, DOUBLED, MADE_UP = "an update is lost", "an update is sent twice", "an event that is no update of the log"
 
 
@@ -171,7 +173,25 @@ def texts(story: Story, came: Came) -> Finding | None:
 def resumed(story: Story, came: Came) -> Finding | None:
     """The same for a client that says what it has seen."""
     found = events(story, came)
-    return found and Finding(found.message, story.wrong or found.diagnosis)
+    return found and Finding(found.message, story.wrong or _wrong_start(story, came) or found.diagnosis)
+
+
+def _wrong_start(story: Story, came: Came) -> str:
+    """How a client goes on at another place than after what it has seen; "" where that is not so."""
+    told, wanted = updates_of(came), story.wanted()
+    at = [seq for seq, update in story.entries if told and told[0] and _is(told[0][0], update)]
+    if not at or not story.after:
+        return ""
+    if at[0] <= story.after:
+        return AGAIN if at[0] == story.after else NOT_FROM
+    return SKIPS if wanted and at[0] > wanted[0][0] else ""
+
+
+def _is(event: Event, update: ProgressUpdate) -> bool:
+    try:
+        return ProgressUpdate.model_validate_json(event.data) == update
+    except ValidationError:
+        return False
 
 
 def seen_all(story: Story, came: Came) -> Finding | None:

@@ -1,9 +1,9 @@
-"""The world of the lesson on durable agents: an endpoint that refuses a broken history, a desk at which a loop works, and what must hold.
+"""The world of the lesson on durable agents: a desk at which a loop works, and what must hold of its run.
 
 `conversation` makes a scenario of a way to run the loop. Its process makes three attempts, as a worker would; one that died is followed by another that calls
 the same way with the same journal. The model is a script, so it says the same to the same messages, whoever asks.
 
-Not handled here: the ways themselves (see `agents`).
+Not handled here: the models (see `agents_models`), and the ways themselves (see `agents`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.budget import stop_if_spent, used
 from labkit.agent.calls import Calls
 from labkit.agent.conversation import Message, ToolCall, turns
-from labkit.agent.history import history_faults
 from labkit.agent.journal import NOTHING, ToolJournal
 from labkit.agent.model import open_client
-from labkit.agent.script import Reply, ScriptedModel, calls, results, says
+from labkit.agent.script import Reply
 from labkit.agent.state import Budget, Constraints, HumanInTheLoop
 from labkit.agent.tools import Tool, deployment_tools, disk_tools
 from labkit.agent.turn import ask_model
@@ -42,24 +41,6 @@ ATTEMPTS = 3
 BUDGET = Budget(max_steps=10)
 UNWATCHED = Constraints(human_in_the_loop=HumanInTheLoop(required_for_risk_levels=[]))
 DEPLOYED = ("create_namespace", "deploy_container", "configure_route")
-
-
-class Endpoint:
-    """A scripted model, and before it what looks at the history as the chat API does: 400 for a call without its answer."""
-
-    def __init__(self, reply: Reply, *, same_ids: bool = False) -> None:
-        self._model, self._same_ids = ScriptedModel(reply), same_ids
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        import httpx
-
-        faults = history_faults(json.loads(request.content)["messages"])
-        if faults:
-            return httpx.Response(400, json={"error": {"message": faults[0]}})
-        said: dict[str, Any] = self._model(request).json()
-        for number, call in enumerate(said["choices"][0]["message"].get("tool_calls") or (), 1):
-            call["id"] = f"call_{number}" if self._same_ids else call["id"]  # some endpoints count in each message anew
-        return httpx.Response(200, json=said)
 
 
 @dataclass(frozen=True)
@@ -129,29 +110,6 @@ def desk_of(process: Process, endpoint: Answers, goal: str = GOAL, *, keyed: boo
 def _without_key(tool: Tool) -> Tool:
     run = cast("Unkeyed", tool.run)
     return replace(tool, run=lambda given, key: run(given, None), keyed=False)
-
-
-def cleans(messages: list[Message]) -> Message:
-    """Cleans the logs and says so; asks again as long as no call has worked."""
-    worked = any(text.endswith("ready") for _, text in results(messages))
-    return says("The logs of web-1 are clean.") if worked else calls(("clean_logs", {"host": HOST}))
-
-
-def cleans_two(messages: list[Message]) -> Message:
-    """One host in each turn, then a last word."""
-    spoken = turns(messages)
-    return says("Both are clean.") if spoken == 2 else calls(("clean_logs", {"host": f"web-{spoken + 1}"}))
-
-
-def deploys(messages: list[Message]) -> Message:
-    """Four calls in one message, and one of them is of a tool that nobody has."""
-    asked = ("create_namespace", "deploy_container", "call_mother", "configure_route")
-    return says("shop is up") if results(messages) else calls(*((name, {"app": "shop"}) for name in asked))
-
-
-def never_ends(messages: list[Message]) -> Message:
-    """Looks at the disk, and looks again."""
-    return calls(("check_disk", {"host": HOST}))
 
 
 def play(process: Process, way: Way, reply: Reply, goal: str, same_ids: bool = False, keyed: bool = True) -> str:

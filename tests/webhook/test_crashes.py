@@ -61,10 +61,7 @@ def finish(process: Process, hows: Sequence[str]) -> None:
             queue.cancel(task_id)
             continue
         lease = claimed(queue)
-        if how == "buried":
-            process.clock.sleep(61.0)
-            queue.bury()
-        elif how == "completed":
+        if how == "completed":
             queue.complete(lease, "up")
         else:
             queue.fail(lease, "no disk")
@@ -148,7 +145,7 @@ def told_again(end: End) -> bool:
 
 @pytest.mark.parametrize(
     ("how", "database"),
-    [("completed", "memory"), ("buried", "memory"), ("cancelled", "memory"),
+    [("completed", "memory"), ("cancelled", "memory"),
      pytest.param("completed", "postgres", marks=pytest.mark.postgres)],
 )  # fmt: skip
 def test_every_crash_of_every_recovery(how: str, database: str) -> None:

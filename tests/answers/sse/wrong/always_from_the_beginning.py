@@ -1,5 +1,5 @@
 # wrong: the Last-Event-ID is not read
-# diagnosed: it comes again, or one is skipped
+# diagnosed: begins anew
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse

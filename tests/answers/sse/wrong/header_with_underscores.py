@@ -1,5 +1,5 @@
 # wrong: looks for the header under another name
-# diagnosed: it comes again, or one is skipped
+# diagnosed: begins anew
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse

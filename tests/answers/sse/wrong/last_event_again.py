@@ -1,5 +1,5 @@
 # wrong: goes on at the event that was seen last
-# diagnosed: it comes again, or one is skipped
+# diagnosed: it was seen
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse

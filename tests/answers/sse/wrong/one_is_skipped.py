@@ -1,5 +1,5 @@
 # wrong: goes on one behind the event that was seen last
-# diagnosed: it comes again, or one is skipped
+# diagnosed: skips an update
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse

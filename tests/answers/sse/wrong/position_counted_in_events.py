@@ -1,5 +1,5 @@
 # wrong: takes the position for a number of events
-# diagnosed: it comes again, or one is skipped
+# diagnosed: an update is lost
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse

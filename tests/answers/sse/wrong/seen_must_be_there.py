@@ -1,5 +1,5 @@
 # wrong: waits until the position that was seen comes by
-# diagnosed: it comes again, or one is skipped
+# diagnosed: an update is lost
 from contextlib import aclosing
 
 from starlette.responses import JSONResponse, StreamingResponse
