@@ -118,8 +118,12 @@ def db_now() -> ColumnElement[datetime]:
 
 
 def open_engine(url: str | URL, **options: Any) -> Engine:
-    """An engine with the promises of this module; `options` go to `create_engine`. Nothing connects yet."""
+    """An engine with the promises of this module; `options` go to `create_engine`. Nothing connects yet.
+
+    What is bound to a statement stays out of error messages (tasks, prompts, results), unless `hide_parameters` is said to be False.
+    """
     where = make_url(url)
+    options.setdefault("hide_parameters", True)
     if where.get_backend_name() == "sqlite":
         return _open_sqlite(where, options)
     if where.drivername in ("postgres", "postgresql"):

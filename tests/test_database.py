@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import DateTime, Engine, bindparam, event, insert, literal, select, text, update
-from sqlalchemy.exc import OperationalError, StatementError
+from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from labkit.database import (
@@ -373,3 +373,11 @@ def test_errors_in_one_line(sqlite: Engine) -> None:
     waited = NoFreeConnection("the pool is empty", code="3o7r")
     assert "sqlalche.me" in str(waited)
     assert ["the pool is empty", "one", "ValueError"] == [in_one_line(error) for error in (waited, ValueError("one\ntwo"), ValueError())]
+
+
+def test_what_is_bound_stays_out_of_errors(engine: Engine) -> None:
+    """An error of the database names the statement and none of the values: prompts, results and keys are such values."""
+    with pytest.raises(DBAPIError) as refused, engine.begin() as connection:
+        connection.execute(text("INSERT INTO no_such_table VALUES (:secret)"), {"secret": "s3cret"})
+    assert "no_such_table" in str(refused.value)
+    assert "s3cret" not in str(refused.value)

@@ -18,6 +18,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from labkit.checks.common import TOLD
 from labkit.checks.naps import naps_of
 from labkit.checks.virtual_loop import VirtualLoop
 
@@ -60,6 +61,13 @@ def play(loop: VirtualLoop, main: Coroutine[Any, Any, T]) -> T:
             return loop.play(main)
 
     return Context().run(run)  # subtle: in a context of its own a thread that is started is no news to the stage of the process
+
+
+def bare(error: BaseException) -> BaseException:
+    """What a task group has put into a group of one. A group that the check itself has raised stays as it is."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1 and not str(error).startswith(TOLD):
+        error = error.exceptions[0]
+    return error
 
 
 class Exchange:

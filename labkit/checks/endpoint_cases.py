@@ -58,8 +58,9 @@ ACCEPTS: Sequence[Row] = (
     sent("a task that the queue numbers 0", {"user_input": TEXT}, task_id="0", wrong=NOT_202),
 )
 TEXTS: Sequence[Row] = (
+    *_texts(("a text in small and large letters", "Deploy the Shop NOW")),
     *_texts(("a text in other letters", "выкатить магазин \U0001f680"), ("a text of one character", "x"), ("the text 0", "0")),
-    *_texts(("a text with line ends and quotes", 'a "b"\n\tc\\d'), ("a text of 70,000 characters", "deploy " * 10_000), ("the text null", "null")),
+    *_texts(("a text with line ends and quotes", 'a "b"\n\tc\\d'), ("a text of 70,000 characters", "deploy " * 10_000 + "now"), ("the text null", "null")),
     Row("a text in escapes", b'{"user_input": "\\u0432\\ud83d\\ude80"}', text="\u0432\U0001f680", wrong=ODD_TEXT),
     sent("a text of spaces", {"user_input": "   "}, wants=EITHER),
 )

@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from labkit.checks.asgi import Exchange, Handler, play
+from labkit.checks.asgi import Exchange, Handler, bare, play
 from labkit.checks.common import TOLD, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
 from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
@@ -162,7 +162,10 @@ def leave(handler: Handler, process: Process) -> list[list[Any]]:
     def call(leaving: Callable[..., Any], *, unread: bool = False) -> Any:
         exchange = Exchange("POST", PATH, _headers(ACCEPTS[0]), ACCEPTS[0].parts, queue=Queue(leaving))
         exchange.unread = leaving if unread else None
-        play(VirtualLoop(process.world.clock), exchange.respond(handler))
+        try:
+            play(VirtualLoop(process.world.clock), exchange.respond(handler))
+        except BaseExceptionGroup as group:
+            raise bare(group) from None
         return f"status {exchange.status}"
 
     return [remade(*one) for one in (*try_exits(call), *try_exits(partial(call, unread=True)))]

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-from labkit.checks.asgi import Exchange, Handler, play
+from labkit.checks.asgi import Exchange, Handler, bare, play
 from labkit.checks.common import EXITS, Killed, try_exits
 from labkit.checks.endpoint_play import remade
 from labkit.checks.sse_stories import KNOWN, PATH, Entry, Story
 from labkit.checks.virtual_loop import Endless, VirtualLoop
 from labkit.faults.outcome import describe_error, forget_frames, plain
 from labkit.faults.process import Process
+from labkit.plural import counted
 
 SOON = 20.0  # virtual seconds within which a stream must have noticed that its client is gone
 MANY = 20  # subscriptions of one story
@@ -102,17 +103,17 @@ class Teller:
         self.stories, self._handler, self._loop = stories, handler, loop
         self.log, self.at = Log(stories[0]), "begin"
         self.listeners = list[Listener]()
-        self.steps = list[list[Any]]()  # [step, bytes that each client has, subscribers]
+        self.steps = list[list[Any]]()  # [step, bytes that each client has, seconds that it took]
 
     async def tell(self) -> None:
         self.listeners = [Listener(story, self.log, self._handler) for story in self.stories]
         for step in self.stories[0].steps:
-            self.at = step[0]
+            self.at, began = step[0], self._loop.time()
             await self._take(step)
-            self.steps.append([self.at, [len(one.exchange.body) for one in self.listeners], self.log.open])
+            self.steps.append([self.at, [len(one.exchange.body) for one in self.listeners], self._loop.time() - began])
         await self._loop.rest()
-        for patience in (0.0, SOON):
-            if self.at in ("leave", "cancel") and not self._all_over():
+        for patience in (0.0, SOON if self.at in ("leave", "cancel") else 0.0):
+            if not self._all_over():
                 await asyncio.sleep(patience)
                 gc.collect()  # an error that holds its own frame holds a generator, too
                 await self._loop.rest()
@@ -177,7 +178,8 @@ def tell(handler: Handler, stories: Sequence[Story], process: Process) -> list[d
 
 def _in_short(one: dict[str, Any]) -> str:
     ended = "and the stream ends" if one["whole"] else "and the stream is open" if not one["ended"] else "and is gone"
-    return f"{one['status'] or 'nothing'}, {one['sent'].count('data:')} lines of data, {ended}, {one['open']} subscribed"
+    lines = counted(one["sent"].count("data:"), "line")
+    return f"{one['status'] or 'nothing'}, {lines} of data, {ended}, {one['open']} subscribed"
 
 
 def leave(handler: Handler, process: Process) -> list[list[Any]]:
@@ -202,16 +204,12 @@ class _Leaving(Log):
 
 
 def _leaving(handler: Handler, process: Process, leaving: Callable[..., NoReturn], *, amid: bool) -> str:
-    async def main() -> str:
-        log = _Leaving(KNOWN[0], leaving, amid=amid)
-        exchange = Exchange("GET", f"{PATH}?{KNOWN[0].query}", progress=log)
-        try:
-            await exchange.respond(handler)
-        except BaseExceptionGroup as group:  # what comes out of a task group is often one of one
-            raise group.exceptions[0] if amid and len(group.exceptions) == 1 else group from None
-        return f"status {exchange.status}"
-
-    return play(VirtualLoop(process.world.clock), main())
+    exchange = Exchange("GET", f"{PATH}?{KNOWN[0].query}", progress=_Leaving(KNOWN[0], leaving, amid=amid))
+    try:
+        play(VirtualLoop(process.world.clock), exchange.respond(handler))
+    except BaseExceptionGroup as group:
+        raise bare(group) from None
+    return f"status {exchange.status}"
 
 
 assert set(LET_THROUGH) <= set(EXITS)

@@ -203,7 +203,9 @@ def seen_all(story: Story, came: Came) -> Finding | None:
 def as_they_come(story: Story, came: Came) -> Finding | None:
     """After each step the client has seen all that is in the log by then."""
     there = story.there
-    for step, (what, sizes, _) in zip(story.steps, came["steps"], strict=False):
+    for step, (what, sizes, seconds) in zip(story.steps, came["steps"], strict=False):
+        if what in ("rest", "add") and seconds > 0:
+            return Finding(f"{story.says}: everything stood still for {seconds:g} s", "blocks the event loop: a sleep that is not awaited")
         there += step[1] if what == "add" else 0
         found = updates_of(came, sizes[came["number"]]) if what == "rest" else None
         entries = [entry for entry in story.entries[:there] if entry[0] > (story.after or 0)]

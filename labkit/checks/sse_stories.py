@@ -67,6 +67,7 @@ RUN: Sequence[Entry] = (
 FAILED: Sequence[Entry] = (*RUN[:2], (7, update(2, "error", "no such disk")))
 SHORT: Sequence[Entry] = ((1, update(1, "completed", "nothing to do")),)
 
+LONG: Sequence[Entry] = (*((7 + number, update(4, message="still at it")) for number in range(300)), (900, update(4, "completed")))
 NO_ID, UNKNOWN = "does not ask for a task_id", "does not ask whether the task exists"
 REQUESTS = (
     Story("no task_id", RUN, there=4, query="", wants=400, wrong=NO_ID),
@@ -91,6 +92,7 @@ ENDS = (
     Story("a task that fails", FAILED, (REST, add(3), REST)),
     Story("a task that had failed", FAILED, there=3),
     Story("a task that says nothing but its end", SHORT, (REST, add(), REST)),
+    Story("a task that says the same 300 times", LONG, (REST, add(1), REST), there=300),
 )
 
 

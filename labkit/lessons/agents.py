@@ -11,7 +11,8 @@ from __future__ import annotations
 from labkit.agent.conversation import Message, ToolCall, converse, open_calls
 from labkit.errors import BudgetExhausted
 from labkit.faults import Scenario
-from labkit.lessons.agents_world import BUDGET, TASK, Desk, Way, conversation, never_ends, two_hosts, without_a_key
+from labkit.lessons.agents_models import never_ends
+from labkit.lessons.agents_world import BUDGET, TASK, Desk, Way, conversation, two_hosts, without_a_key
 
 EFFECT_WITHOUT_RECORD = "p1@cloud1.after+crash"  # the schedule: the logs are clean, and nobody knows
 IN_THE_SECOND_CALL = "p1@cloud2.after+crash"

@@ -25,7 +25,8 @@ from labkit.errors import BudgetExhausted
 from labkit.faults import End, Process, Scenario, exactly_once, run_once
 from labkit.faults.chart_table import Mark, Table, bad, good, table
 from labkit.lessons.agents import EFFECT_WITHOUT_RECORD, answer_to
-from labkit.lessons.agents_world import BUDGET, GOAL, TASK, UNWATCHED, Desk, Endpoint, cleans, desk_of, never_ends
+from labkit.lessons.agents_models import Endpoint, cleans, never_ends
+from labkit.lessons.agents_world import BUDGET, GOAL, TASK, UNWATCHED, Desk, desk_of
 from labkit.lessons.lease_lives import said_by_workers
 from labkit.lessons.queues import no_heartbeats
 from labkit.progress.update import STATUSES, TERMINAL

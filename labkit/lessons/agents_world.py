@@ -1,7 +1,7 @@
 """The world of the lesson on durable agents: a desk at which a loop works, and what must hold of its run.
 
 `conversation` makes a scenario of a way to run the loop. Its process makes three attempts, as a worker would; one that died is followed by another that calls
-the same way with the same journal. The model is a script, so it says the same to the same messages, whoever asks.
+the same way with the same journal.
 
 Not handled here: the models (see `agents_models`), and the ways themselves (see `agents`).
 """
@@ -27,6 +27,7 @@ from labkit.agent.tools import Tool, deployment_tools, disk_tools
 from labkit.agent.turn import ask_model
 from labkit.errors import ModelRefused
 from labkit.faults import End, Process, Scenario
+from labkit.lessons.agents_models import DEPLOYED, Endpoint, cleans, cleans_two, deploys
 from labkit.queue.job import Ask
 from labkit.retry import RetryPolicy
 
@@ -36,11 +37,10 @@ if TYPE_CHECKING:
 
     Answers = Callable[[httpx.Request], httpx.Response]
 Unkeyed = Callable[[dict[str, Any], "str | None"], str]  # a tool whose key may be left out
-TASK, GOAL, HOST = "t1", "Clean the logs of web-1.", "web-1"
+TASK, GOAL = "t1", "Clean the logs of web-1."
 ATTEMPTS = 3
 BUDGET = Budget(max_steps=10)
 UNWATCHED = Constraints(human_in_the_loop=HumanInTheLoop(required_for_risk_levels=[]))
-DEPLOYED = ("create_namespace", "deploy_container", "configure_route")
 
 
 @dataclass(frozen=True)

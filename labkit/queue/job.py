@@ -76,7 +76,10 @@ class Job:
             raise GiveBack(f"the worker of {self.task.id} stops")
 
     def ask(self, question: str) -> str:
-        """The answer to this question. As long as there is none the task is parked, and this does not return."""
+        """The answer to this question. As long as there is none the task is parked, and this does not return.
+
+        Only the last question is kept: who asks a second one must have stored what the first one was answered, or it is asked again.
+        """
         asked = self._queue.question(self.task.id)
         if asked.text != question or asked.answer is None:
             raise Ask(question)
