@@ -187,6 +187,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
     return command.serve(
         arguments.database_url, host=arguments.host, port=arguments.port, names=arguments.name, token=arguments.token, max_open=arguments.max_open,
+        allowed=arguments.allow_webhook,
         say=partial(print, flush=True),
     )  # fmt: skip
 
@@ -275,6 +276,7 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--name", action="append", default=[], metavar="NAME", help="a further name under which it is reached, without port; may be repeated")
     sub.add_argument("--token", default=os.environ.get("LABKIT_TOKEN", ""), metavar="TEXT", help="what requests must know; needed where other machines can see the server (default: LABKIT_TOKEN)")
     sub.add_argument("--max-open", type=count, default=4000, metavar="N", help="connections at once; the next ones get 503 (default: 4000)")
+    sub.add_argument("--allow-webhook", action="append", default=[], metavar="NET", help="a network that webhooks may reach though it is not public, as 10.1.0.0/16; may be repeated")
     sub = add(
         "mcp", mcp, "Share the states of agents over the Model Context Protocol: stdio, or HTTP on this machine.",
         "labkit mcp --database-url sqlite:///tasks.db --http 8765",

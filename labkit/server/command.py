@@ -26,7 +26,8 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    database_url: str, *, host: str, port: int, names: Sequence[str], token: str, max_open: int, say: Callable[[str], object]
+    database_url: str, *, host: str, port: int, names: Sequence[str], token: str, max_open: int, allowed: Sequence[str],
+    say: Callable[[str], object],
 ) -> int:
     """Serve until stopped; `say` is told the address. `UsageError` for what cannot be used."""
     if host not in LOCAL and not token:
@@ -38,7 +39,9 @@ def serve(
     import uvicorn  # only where something is served
 
     from labkit.server.app import make_app
-    from labkit.webhook import Deliverer, start
+    from labkit.webhook import Deliverer, PinnedPost, Sender, start
+
+    sender = Sender(PinnedPost(allow=allowed))
 
     listening = _listen(host, port)
     engine = open_named(database_url, pool_size=CONNECTIONS)
@@ -49,7 +52,7 @@ def serve(
     bound = listening.getsockname()[1]
     say(f"serving on http://{_shown(host)}:{bound}/{f'?token={token}' if token else ''}")
     signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
-    stop_delivering = start(Deliverer(engine))
+    stop_delivering = start(Deliverer(engine, send=sender))
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:

@@ -43,7 +43,7 @@ def test_what_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         for words, says in [
             ([url, "--port", taken], "--port"), ([url, "--host", "0.0.0.0"], "--token"), ([url, "--host", "no such host", "--token", "x"], "--host"),
             (["nonsense"], "--database-url"), ([url, "--port", "99999"], "port"), ([url, "--max-open", "0"], "--max-open"),
-            ([url, "--token", "ü"], "--token"),
+            ([url, "--token", "ü"], "--token"), ([url, "--allow-webhook", "somewhere"], "network"),
         ]:  # fmt: skip
             assert 2 == cli.main(["serve", "--database-url", *words])
             line = capsys.readouterr().err
