@@ -274,9 +274,15 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--host", default="127.0.0.1", metavar="HOST", help="default: 127.0.0.1, which other machines cannot see")
     sub.add_argument("--port", type=free_port, default=8000, metavar="PORT", help="0 for any free port (default: 8000)")
     sub.add_argument("--name", action="append", default=[], metavar="NAME", help="a further name under which it is reached, without port; may be repeated")
-    sub.add_argument("--token", default=os.environ.get("LABKIT_TOKEN", ""), metavar="TEXT", help="what requests must know; needed where other machines can see the server (default: LABKIT_TOKEN)")
+    sub.add_argument(
+        "--token", default=os.environ.get("LABKIT_TOKEN", ""), metavar="TEXT",
+        help="what requests must know; needed where other machines can see the server (default: LABKIT_TOKEN)",
+    )  # fmt: skip
     sub.add_argument("--max-open", type=count, default=4000, metavar="N", help="connections at once; the next ones get 503 (default: 4000)")
-    sub.add_argument("--allow-webhook", action="append", default=[], metavar="NET", help="a network that webhooks may reach though it is not public, as 10.1.0.0/16; may be repeated")
+    sub.add_argument(
+        "--allow-webhook", action="append", default=[], metavar="NET",
+        help="a network that webhooks may reach though it is not public, as 10.1.0.0/16; may be repeated",
+    )  # fmt: skip
     sub = add(
         "mcp", mcp, "Share the states of agents over the Model Context Protocol: stdio, or HTTP on this machine.",
         "labkit mcp --database-url sqlite:///tasks.db --http 8765",

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from labkit.checks.asgi import Exchange, Handler, bare, play
-from labkit.checks.common import TOLD, try_exits
+from labkit.checks.common import TOLD, outcome_of, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
 from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
 from labkit.errors import QueueFull
@@ -104,6 +104,17 @@ class Slow:
         begun.cancel()
         return how
 
+    async def cancelled(self, handler: Handler) -> str:
+        """Send the request, and cancel it while the submit is held."""
+        sending, begun = asyncio.ensure_future(self._exchange.respond(handler)), asyncio.ensure_future(self.began.wait())
+        await asyncio.wait({sending, begun}, return_when=asyncio.FIRST_COMPLETED)
+        sending.cancel()
+        for _ in range(TICKS):
+            await asyncio.sleep(0)
+        self.release()
+        begun.cancel()
+        return await sending
+
 
 def _in_answer(frame: FrameType | None) -> bool:
     while frame is not None and not frame.f_code.co_filename.startswith(ANSWER):
@@ -157,7 +168,7 @@ def slowly(handler: Handler, process: Process) -> dict[str, Any]:
 
 
 def leave(handler: Handler, process: Process) -> list[list[Any]]:
-    """Requests whose submit raises each kind of exit, then such out of whose body it comes."""
+    """Requests whose submit raises each kind of exit, such out of whose body it comes, and one that is cancelled while submit is at work."""
 
     def call(leaving: Callable[..., Any], *, unread: bool = False) -> Any:
         exchange = Exchange("POST", PATH, _headers(ACCEPTS[0]), ACCEPTS[0].parts, queue=Queue(leaving))
@@ -168,7 +179,19 @@ def leave(handler: Handler, process: Process) -> list[list[Any]]:
             raise bare(group) from None
         return f"status {exchange.status}"
 
-    return [remade(*one) for one in (*try_exits(call), *try_exits(partial(call, unread=True)))]
+    thrown = [one for one in try_exits(call) if one[0] != CancelledError.__name__]  # no thread is ever cancelled
+    return [remade(*one) for one in (*thrown, *try_exits(partial(call, unread=True)), _cancelled(handler, process))]
+
+
+def _cancelled(handler: Handler, process: Process) -> list[Any]:
+    """A request that is cancelled while its submit is held, in the form of `try_exits`. One that goes on to its 202 has heard of it too late."""
+    loop = VirtualLoop(process.world.clock)
+    exchange = Exchange("POST", PATH, _headers(ACCEPTS[0]), ACCEPTS[0].parts, queue=Queue(lambda: slow()))
+    slow = Slow(loop, exchange)
+    ended = outcome_of(lambda: f"status {play(loop, slow.cancelled(handler)) or exchange.status}")
+    slow.release()
+    in_time = slow.began.is_set() and exchange.status != 202
+    return [CancelledError.__name__, in_time, ended]
 
 
 def remade(kind: str, asked: bool, ended: dict[str, Any]) -> list[Any]:

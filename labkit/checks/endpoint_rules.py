@@ -202,7 +202,7 @@ def in_order(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The answer comes after submit has returned."""
     events = seen.end.last.value["events"]
     late = "begins after the answer" in events or ("answered" in events and "ends" not in events[: events.index("answered")])
-    if late and seen.end.last.value["status"]:
+    if late and 200 <= seen.end.last.value["status"] < 300:
         return Finding(f"the answer was {seen.end.last.value['status']} while submit was still at work, or not yet called", BEFORE)
     return None
 

@@ -16,15 +16,20 @@ import threading
 from collections.abc import Coroutine
 from types import FrameType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 from labkit.clock import VirtualClock
 
 T = TypeVar("T")
+Place = tuple[int, int]  # a frame, and where in it
 
 MOST_TURNS, MOST_IN_ALL = 2_000, 60_000  # turns of the loop at one instant, and in one run
 TELLS = 4  # times that tasks which are left are told to end
 MANY_TURNS = 100  # from here on a thread that is at work is given real time
 A_MOMENT, MOMENTS = 0.02, 25  # real seconds that a thread gets at a time, and how often while nothing comes of it
+LONG = 2.0  # real seconds for which threads may be silent before all is called stuck
+_started: WeakSet[threading.Thread] = WeakSet()  # by answers, in this process
+_waiting: WeakKeyDictionary[threading.Thread, Place] = WeakKeyDictionary()  # those that were seen to wait, and where
 WAITING = ("threading.py", "queue.py")  # code in which a thread waits
 
 
@@ -42,7 +47,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self.clock, self.turns, self._here = clock, 0, 0
         self._resting: list[asyncio.Future[None]] = []
-        self._others = set(threading.enumerate())  # subtle: not their numbers, which are given anew
+        self._others = set(threading.enumerate()) - set(_started)  # subtle: not their numbers, which are given anew
         self.thread, self.held = threading.get_ident(), set[int]()  # threads that the check holds back
         super().__init__(_Selector(self))
         self.set_exception_handler(lambda loop, context: None)  # what an answer leaves behind is no news
@@ -55,6 +60,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         try:
             return self.run_until_complete(main)
         finally:
+            _started.update(self._ours())
             self._tidy()
 
     async def rest(self) -> None:
@@ -69,16 +75,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.turns, self._here = self.turns + 1, self._here + 1
         if self._here > MOST_TURNS or self.turns > MOST_IN_ALL:
             raise Endless
-        found = poll(A_MOMENT / 10 if self._here > MANY_TURNS and self._threads_work() else 0)
+        found = poll(A_MOMENT / 10 if self._here > MANY_TURNS and self._at_work() else 0)
         if found or seconds == 0:
             return found
+        before = self._at_work()
         for _ in range(MOMENTS):
-            if not self._threads_work():
+            if not self._at_work():
                 break
             if found := poll(A_MOMENT):
                 return found
+        else:
+            _waiting.update({thread: place for thread, place in self._at_work().items() if before.get(thread) == place})
         # subtle: a thread may have ended since we looked for what it says; and nobody is stuck as long as we may be mistaken
-        if found := poll(A_MOMENT * MOMENTS if seconds is None and not self._waits_for_rest() and self._ours() else 0):
+        if found := poll(LONG if seconds is None and not self._waits_for_rest() and self._ours() else 0):
             return found
         self._go_on(seconds)
         return []
@@ -98,15 +107,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _waits_for_rest(self) -> bool:
         return any(not one.done() for one in self._resting)
 
-    def _ours(self) -> set[int]:
-        """The threads that were started since, but for those that the check holds back."""
-        return {one.ident for one in set(threading.enumerate()) - self._others if one.ident is not None} - self.held
+    def _ours(self) -> list[threading.Thread]:
+        """The threads that were started for answers, but for those that the check holds back."""
+        return [one for one in set(threading.enumerate()) - self._others if one.ident not in self.held]
 
-    def _threads_work(self) -> bool:
-        """Whether one of them does something."""
+    def _at_work(self) -> dict[threading.Thread, Place]:
+        """Those that do something, and where."""
         ours = self._ours()
         frames = sys._current_frames() if ours else {}
-        return any(_at_work(frames[ident]) for ident in ours if ident in frames)
+        found = {one: frames[one.ident] for one in ours if one.ident in frames}
+        places = {one: (id(frame), frame.f_lasti) for one, frame in found.items() if _works(frame)}
+        return {one: place for one, place in places.items() if _waiting.get(one) != place}
 
     def _tidy(self) -> None:
         """Cancel what is left and let it end; what will not is left to itself."""
@@ -136,7 +147,7 @@ class _Selector(selectors.DefaultSelector):
         return self._loop.wait(super().select, timeout)
 
 
-def _at_work(frame: FrameType) -> bool:
+def _works(frame: FrameType) -> bool:
     """Whether a thread in this frame does something for somebody, or waits to be told what to do."""
     if frame.f_code.co_name == "_worker" and "work_queue" in frame.f_locals:  # of concurrent.futures
         return "work_item" in frame.f_locals or frame.f_locals["work_queue"].qsize() > 0
