@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import Engine
 
 from labkit.agent.approval import approve
+from labkit.agent.history import history_faults
 from labkit.agent.journal import ToolJournal
 from labkit.agent.model import open_client
 from labkit.agent.script import Message, ScriptedModel, calls, results, says
@@ -414,3 +415,21 @@ def test_a_real_process(bench: Bench, worker_process: subprocess.Popen[str], tmp
     assert ("web-1 is clean", ["clean_logs"]) == (bench.checked(task_id).result, [effect.name for effect in FileLedger(tmp_path / "ledger.jsonl").entries()])
     worker_process.terminate()
     assert 0 == worker_process.wait(60)
+
+
+def test_what_people_add_reaches_the_model(both: Bench) -> None:
+    """Between two questions, once, in order, also over a restart; the history stays one that the chat API takes."""
+    queue = both.queue()
+    task_id = queue.submit("look at web-1")
+
+    def reply(messages: list[Message]) -> Message:
+        if not results(messages):
+            queue.amend(task_id, "and at web-2")
+            return calls(("check_disk", {"host": "web-1"}))
+        added = [message["content"] for message in messages if message["role"] == "user"][1:]
+        return says(f"looked; {added}")
+
+    worker = Worker(queue, both.agent(reply), "w1", every=both.ticks)
+    assert 1 == worker.run_until_idle()
+    assert "looked; ['and at web-2']" == queue.get(task_id).result
+    assert [] == history_faults(ToolJournal(both.engine, task_id).messages())
