@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,29 @@ SPREAD = {  # what takes long, one test after the other, and shares nothing that
     "tests/test_right_answers.py",
     "tests/test_wrong_answers.py",
 }
+
+
+STEP = 5  # one in so many of the tests that are marked `sampled`; odd, so that of pairs (one for each database) both are met
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="all tests that are `sampled`, as `make soak` runs them, and not one in five")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of long lists of one kind the usual run takes each fifth, always the same ones; the summary counts what is left to `make soak`."""
+    if config.getoption("--whole"):
+        return
+    place, left_out = Counter[str](), list[pytest.Item]()
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            kind = item.nodeid.partition("[")[0]
+            if place[kind] % STEP:
+                left_out.append(item)
+            place[kind] += 1
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(map(id, left_out))
+    items[:] = [item for item in items if id(item) not in gone]
 
 
 class Sharing(LoadScopeScheduling):

@@ -112,6 +112,7 @@ class Slow:
         for _ in range(TICKS):
             await asyncio.sleep(0)
         self.release()
+        await self._loop.rest()
         begun.cancel()
         return await sending
 

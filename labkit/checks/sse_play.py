@@ -199,7 +199,9 @@ class _Leaving(Log):
         return super().exists(task_id) if self._amid else self._leaving()
 
     async def subscribe(self, task_id: str, after: int = 0) -> AsyncGenerator[Entry]:
-        yield self._story.entries[0]
+        for entry in self._story.entries[:1]:
+            if entry[0] > after:
+                yield entry
         self._leaving()
 
 

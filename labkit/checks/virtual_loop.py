@@ -19,16 +19,18 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from labkit.clock import VirtualClock
+from labkit.faults.threaded import ACTOR
 
 T = TypeVar("T")
 Place = tuple[int, int]  # a frame, and where in it
 
 MOST_TURNS, MOST_IN_ALL = 2_000, 60_000  # turns of the loop at one instant, and in one run
+MOST_SECONDS = 30_000  # of one run
 TELLS = 4  # times that tasks which are left are told to end
 MANY_TURNS = 100  # from here on a thread that is at work is given real time
 A_MOMENT, MOMENTS = 0.02, 25  # real seconds that a thread gets at a time, and how often while nothing comes of it
 LONG = 2.0  # real seconds for which threads may be silent before all is called stuck
-_started: WeakSet[threading.Thread] = WeakSet()  # by answers, in this process
+BYSTANDERS = WeakSet(threading.enumerate())  # subtle: not their numbers, which are given anew
 _waiting: WeakKeyDictionary[threading.Thread, Place] = WeakKeyDictionary()  # those that were seen to wait, and where
 WAITING = ("threading.py", "queue.py")  # code in which a thread waits
 
@@ -45,9 +47,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """`turns` counts the loop's turns: whoever sees it stand still sees a loop that is blocked."""
 
     def __init__(self, clock: VirtualClock) -> None:
-        self.clock, self.turns, self._here = clock, 0, 0
+        self.clock, self.turns, self._here, self._began = clock, 0, 0, clock.elapsed
         self._resting: list[asyncio.Future[None]] = []
-        self._others = set(threading.enumerate()) - set(_started)  # subtle: not their numbers, which are given anew
         self.thread, self.held = threading.get_ident(), set[int]()  # threads that the check holds back
         super().__init__(_Selector(self))
         self.set_exception_handler(lambda loop, context: None)  # what an answer leaves behind is no news
@@ -60,7 +61,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         try:
             return self.run_until_complete(main)
         finally:
-            _started.update(self._ours())
             self._tidy()
 
     async def rest(self) -> None:
@@ -73,7 +73,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def wait(self, poll: Any, seconds: float | None) -> Any:
         """In place of the selector's wait: `poll(real seconds)` looks what came from threads."""
         self.turns, self._here = self.turns + 1, self._here + 1
-        if self._here > MOST_TURNS or self.turns > MOST_IN_ALL:
+        if self._here > MOST_TURNS or self.turns > MOST_IN_ALL or self.time() - self._began > MOST_SECONDS:
             raise Endless
         found = poll(A_MOMENT / 10 if self._here > MANY_TURNS and self._at_work() else 0)
         if found or seconds == 0:
@@ -109,7 +109,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _ours(self) -> list[threading.Thread]:
         """The threads that were started for answers, but for those that the check holds back."""
-        return [one for one in set(threading.enumerate()) - self._others if one.ident not in self.held]
+        apart = self.held | {self.thread}
+        return [one for one in threading.enumerate() if not (one in BYSTANDERS or one.ident in apart or one.name == ACTOR)]
 
     def _at_work(self) -> dict[threading.Thread, Place]:
         """Those that do something, and where."""
@@ -131,7 +132,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.close()
 
     def _try(self, last: Coroutine[Any, Any, Any]) -> None:
-        self.turns = self._here = 0
+        self.turns, self._here, self._began = 0, 0, self.time()
         try:
             self.run_until_complete(last)
         except BaseException:  # whatever an answer does when it is told to leave: it has been judged

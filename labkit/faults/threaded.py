@@ -13,6 +13,8 @@ from typing import NoReturn
 
 from labkit.faults.actor import DONE, READY, Actor
 
+ACTOR = "labkit actor"  # the name of such a thread
+
 
 class ThreadedActor(Actor):
     """An actor with a thread of its own."""
@@ -23,7 +25,7 @@ class ThreadedActor(Actor):
         self.moves += 1
         if self._door is None:
             self._door = closed_door()
-            threading.Thread(target=self._play, daemon=True, name="labkit actor").start()
+            threading.Thread(target=self._play, daemon=True, name=ACTOR).start()
         else:
             self._door.release()
         self.stage.door.acquire()

@@ -51,6 +51,7 @@ def deaths(record):
     return len(crossings) + len(TORN) * sum(side == "before" and it.startswith("file write ") for side, it in crossings)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize(("asked", "name", "database"), EVERY)

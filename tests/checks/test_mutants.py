@@ -46,6 +46,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize(("parent", "says", "text"), MUTANTS.values(), ids=MUTANTS)
