@@ -106,12 +106,14 @@ def an_exit(kind: type[BaseException]) -> BaseException:
     return kind(TOLD)
 
 
-def try_exits(call: Callable[[Callable[..., NoReturn]], Any]) -> list[list[Any]]:
+def try_exits(
+    call: Callable[[Callable[..., NoReturn]], Any], kinds: tuple[type[BaseException], ...] = EXITS
+) -> list[list[Any]]:
     """Call with a function that raises each kind of BaseException in turn; for `exits_rule`.
 
     Gives [name of the kind, whether the function was called at all, how the call ended] for each.
     """
-    return [_try_exit(call, kind) for kind in EXITS]
+    return [_try_exit(call, kind) for kind in kinds]
 
 
 def _try_exit(call: Callable[[Callable[..., NoReturn]], Any], kind: type[BaseException]) -> list[Any]:

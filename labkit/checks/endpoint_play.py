@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from labkit.checks.asgi import Exchange, Handler, bare, play
-from labkit.checks.common import TOLD, outcome_of, try_exits
+from labkit.checks.common import EXITS, TOLD, outcome_of, try_exits
 from labkit.checks.endpoint_cases import ACCEPTS, REFUSED, Row
 from labkit.checks.virtual_loop import Endless, Stuck, VirtualLoop
 from labkit.errors import QueueFull
@@ -180,7 +180,7 @@ def leave(handler: Handler, process: Process) -> list[list[Any]]:
             raise bare(group) from None
         return f"status {exchange.status}"
 
-    thrown = [one for one in try_exits(call) if one[0] != CancelledError.__name__]  # no thread is ever cancelled
+    thrown = try_exits(call, tuple(kind for kind in EXITS if kind is not CancelledError))  # no thread is ever cancelled
     return [remade(*one) for one in (*thrown, *try_exits(partial(call, unread=True)), _cancelled(handler, process))]
 
 

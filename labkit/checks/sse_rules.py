@@ -142,8 +142,8 @@ def _event_off(event: Event, wanted: Sequence[Entry], place: int) -> tuple[str, 
         update = ProgressUpdate.model_validate_json(event.data, strict=True)
     except ValidationError:
         return f"the data {cut(repr(event.data), 80)} is not the JSON of an update", _no_json(event.data)
-    places = [at for at, entry in enumerate(wanted) if entry[1] == update]
-    if place not in places:
+    if place >= len(wanted) or wanted[place][1] != update:
+        places = [at for at, entry in enumerate(wanted) if entry[1] == update]
         if not places:
             return f"an event says {cut(repr(event.data), 80)}", MADE_UP
         there = wanted[places[0]][0]

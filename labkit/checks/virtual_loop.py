@@ -1,8 +1,8 @@
 """An event loop whose time is the world's: a sleep of a minute takes no time, and every run sees the same instants.
 
 When nothing is ready the loop first lets threads finish what they do for the answer, then whoever waits for `rest` goes on, and only then time jumps
-to the next timer. A loop that has nothing to wait for is `Stuck`; one that turns and turns at one instant is `Endless`. Both are told by turns, not by
-how long they take, so a busy machine changes no verdict.
+to the next timer. A loop that has nothing to wait for is `Stuck`; one that turns and turns at one instant is `Endless`. Both are told by turns, and not by
+how long they take: only for threads is there real time to be had, and more than they need.
 
 Not handled here: an answer that never gives the loop back (whoever listens to the child ends it).
 """
@@ -126,17 +126,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             left = asyncio.all_tasks(self)
             for task in left:
                 task.cancel()
-            self._try(asyncio.wait(left, timeout=60) if left else self.shutdown_asyncgens())
+            if not self._ended(asyncio.wait(left, timeout=60) if left else self.shutdown_asyncgens()):
+                break
         for task in asyncio.all_tasks(self):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.close()
 
-    def _try(self, last: Coroutine[Any, Any, Any]) -> None:
+    def _ended(self, last: Coroutine[Any, Any, Any]) -> bool:
+        """Run this; False where it goes round and round, so that telling again is of no use."""
         self.turns, self._here, self._began = 0, 0, self.time()
         try:
             self.run_until_complete(last)
-        except BaseException:  # whatever an answer does when it is told to leave: it has been judged
+        except BaseException as error:  # whatever an answer does when it is told to leave: it has been judged
             last.close()
+            return not isinstance(error, Endless)
+        return True
 
 
 class _Selector(selectors.DefaultSelector):

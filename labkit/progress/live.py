@@ -28,7 +28,7 @@ from labkit.tables import progress_log
 Entry = tuple[int, ProgressUpdate]
 KEPT = 200  # events of a task that its subscribers share
 POLL_SECONDS = 0.2
-NEWS, SILENCE = "news", "silence"
+NEWS, SILENCE, END = "news", "silence", "end"
 BACK = 1_000  # positions before the newest from which the reader begins: what was written there may still become visible
 BEAT_SECONDS = 10.0  # of silence; proxies cut after thirty or sixty
 _log = logging.getLogger("labkit.progress")
@@ -69,6 +69,7 @@ class LiveLog(ProgressLog):
         self._poll_seconds, self._beat_seconds = poll_seconds, beat_seconds
         self._channels: dict[str, _Channel] = {}
         self._follower: Follower | None = None
+        self._closed = False
 
     @property
     def watched(self) -> int:
@@ -85,6 +86,12 @@ class LiveLog(ProgressLog):
                 beat = self._clock.monotonic()
                 for channel in list(self._channels.values()):
                     channel.wake(SILENCE)
+
+    def close(self) -> None:
+        """End all subscriptions, in the middle: who wants to hear more comes again elsewhere, with the last position."""
+        self._closed = True
+        for channel in list(self._channels.values()):
+            channel.wake(END)
 
     async def read_once(self) -> int:
         """Hand on what is new now; how many events there were. An outage is logged, and nothing is lost by it."""
@@ -127,7 +134,9 @@ class LiveLog(ProgressLog):
                     continue
                 if why == NEWS and await asyncio.to_thread(self._ended_before, task_id, after):
                     return
-                why = await asyncio.shield(changed)
+                why = END if self._closed else await asyncio.shield(changed)
+                if why == END:
+                    return
                 if why == SILENCE:
                     yield None
         finally:

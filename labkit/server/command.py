@@ -13,9 +13,13 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from types import FrameType
+
+import uvicorn
 
 from labkit.errors import UsageError
 from labkit.opening import open_named
+from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
 from labkit.server.guard import LOOPBACK
 
@@ -36,8 +40,6 @@ def serve(
         raise UsageError("--token is made of ASCII letters, digits and signs, without blanks, quotes, commas, semicolons and backslashes")
     if max_open < 1:
         raise UsageError("--max-open must be at least 1")
-    import uvicorn  # only where something is served
-
     from labkit.server.app import make_app
     from labkit.webhook import Deliverer, PinnedPost, Sender, start
 
@@ -45,7 +47,8 @@ def serve(
 
     listening = _listen(host, port)
     engine = open_named(database_url, pool_size=CONNECTIONS)
-    app = make_app(TaskQueue(engine), hosts=[*LOOPBACK, _shown(host), *names], token=token)
+    log = LiveLog(engine)
+    app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token)
     config = uvicorn.Config(
         app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
     )
@@ -53,13 +56,32 @@ def serve(
     say(f"serving on http://{_shown(host)}:{bound}/{f'?token={token}' if token else ''}")
     signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
     stop_delivering = start(Deliverer(engine, send=sender))
+    server = _Ending(config, log)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     finally:
         stop_delivering()
         listening.close()
         engine.dispose()
+    if server.interrupted:
+        raise KeyboardInterrupt  # as uvicorn does most times
     return 0
+
+
+class _Ending(uvicorn.Server):
+    """Ends the streams first, which would not end by themselves, and remembers whether it was Ctrl-C."""
+
+    def __init__(self, config: uvicorn.Config, log: LiveLog) -> None:
+        super().__init__(config)
+        self._log, self.interrupted = log, False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.interrupted = sig == signal.SIGINT
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._log.close()
+        await super().shutdown(sockets)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -270,6 +270,25 @@ def test_an_outage_loses_nothing(sqlite: Engine, monkeypatch: pytest.MonkeyPatch
     assert "cannot read the progress log" in caplog.text
 
 
+def test_the_process_stops(sqlite: Engine) -> None:
+    """When the log is closed every subscription ends where it is, and one that comes then ends after what is there."""
+    told = Told(sqlite)
+    told.step(1)
+
+    async def scene() -> None:
+        log, heard, late = LiveLog(sqlite), list[str](), list[str]()
+        await log.read_once()
+        reading = collect(log.subscribe(told.id), heard)
+        await until(lambda: heard)
+        log.close()
+        await reading
+        await collect(log.subscribe(told.id), late)
+        assert ["thinking 1"] == heard == late
+        assert 0 == log.watched
+
+    run(scene)
+
+
 @pytest.mark.postgres
 def test_what_becomes_visible_later(postgres: Engine) -> None:
     """An event that took its position before the reader began, and was committed after, is heard."""
