@@ -227,6 +227,12 @@ def closes(story: Story, came: Came) -> Finding | None:
     return Finding(f"{story.says}: a subscriber is left", "a subscriber is left after the end") if came["open"] else None
 
 
+def spins(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """For `ends`: a stream that turns the loop again and again is told by its story, and its process goes on."""
+    spun = [(story, came) for story, came in zip(facts.get("stories", ()), seen.end.last.value or (), strict=False) if came["spun"]]
+    return Finding(f"{spun[0][0].says}: the stream goes round and round", "never ends") if spun else None
+
+
 def silence(story: Story, came: Came) -> Finding | None:
     """What is told after a silence comes like everything else."""
     found = events(story, came)
