@@ -12,12 +12,11 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from labkit.events import COMPLETED, Event, EventBus
+from labkit.events import COMPLETED, EventBus
 from labkit.faults import End, Process, Scenario
 from labkit.faults.scenario import Body
 from labkit.ids import counted_ids
-from labkit.queue import Job, Lease, TaskQueue, Worker
-from labkit.lessons.queues import no_heartbeats
+from labkit.queue import Lease, TaskQueue
 
 EVENTS = ("t-1", "t-2", "t-3")
 EVERY, SLOW, QUICK = 10.0, 60.0, 1.0  # seconds: between events, for the first mail, for each other
@@ -91,6 +90,29 @@ def unstarted(name: str, run: Callable[[], None]) -> threading.Thread:
 
 
 def _until(process: Process, second: float) -> None:
-    left = second - (process.clock.now() - process.world.clock.start).total_seconds()
+    left = second - process.world.clock.elapsed
     if left > 0:
         process.clock.sleep(left)
+
+
+def day(makes: Makes) -> Scenario:
+    """Three events in this way. Made anew for each run, since its threads share what they were made with."""
+    return Scenario(makes.__name__, makes(), [monitor_hears_soon, mails_in_order])
+
+
+def when(end: End, who: str) -> list[tuple[float, str]]:
+    """When somebody had dealt with what, in seconds, in that order."""
+    return [(note.time, note.text) for note in end.notes if note.label == who]
+
+
+def monitor_hears_soon(end: End) -> str | None:
+    """An invariant: the monitor hears of each event, soon."""
+    heard = {task_id: at for at, task_id in when(end, MONITOR)}
+    late = max(heard.get(task_id, DAY) - number * EVERY for number, task_id in enumerate(EVENTS))
+    return f"the monitor hears of an event {late:g} s late" if late > SOON else None
+
+
+def mails_in_order(end: End) -> str | None:
+    """An invariant: one mail for each event, in their order."""
+    sent = [task_id for _, task_id in when(end, MAIL)]
+    return None if sent == list(EVENTS) else f"the mails leave in the order {', '.join(sent)}"
