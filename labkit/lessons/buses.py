@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from labkit.events import COMPLETED, EventBus
+from labkit.events import COMPLETED, Event, EventBus, Subscription
 from labkit.faults import End, Process, Scenario
 from labkit.faults.scenario import Body
 from labkit.ids import counted_ids
@@ -20,7 +20,7 @@ from labkit.queue import Lease, TaskQueue
 
 EVENTS = ("t-1", "t-2", "t-3")
 EVERY, SLOW, QUICK = 10.0, 60.0, 1.0  # seconds: between events, for the first mail, for each other
-SOON, LOOK, DAY = 5.0, 5.0, 120.0  # seconds: what the monitor accepts, between looks of a thread, all of it
+SOON, LOOK, DAY = 5.0, 1.0, 120.0  # seconds: what the monitor accepts, between looks of a thread, all of it
 MAIL, MONITOR = "mail", "monitor"
 Handler = Callable[[str], None]
 Makes = Callable[[], list[Body]]
@@ -60,25 +60,28 @@ def thread_per_event() -> list[Body]:
 
 def library() -> list[Body]:
     """The library's bus: one thread reads the log, and each subscriber has a queue and a thread."""
-    made: dict[str, EventBus] = {}
+    called: dict[int, Handler] = {}
+    heard: list[Subscription] = []
 
     def publisher(process: Process) -> None:
         queue = TaskQueue(process.engine, clock=process.clock, now=process.clock.now, new_id=counted_ids("t"))
-        made["bus"] = EventBus(process.engine, spawn=unstarted)
+        bus = EventBus(process.engine, spawn=unstarted)
+        heard.extend(bus.subscribe(COMPLETED, partial(call, which)) for which in range(2))
         for number in range(len(EVENTS)):
             _until(process, number * EVERY)
             queue.submit("deploy shop")
             if task := queue.claim("w1"):
                 queue.complete(Lease.of(task), "up")
-            made["bus"].read_once()
+            bus.read_once()
+
+    def call(which: int, event: Event) -> None:
+        called[which](event.task_id)
 
     def subscriber(process: Process, which: int) -> None:
-        handler = handlers(process)[which]
-        while "bus" not in made:
-            process.clock.sleep(QUICK)
-        subscription = made["bus"].subscribe(COMPLETED, lambda event: handler(event.task_id))
-        while process.clock.monotonic() < DAY:
-            subscription.handle()
+        called[which] = handlers(process)[which]
+        while process.world.clock.elapsed < DAY:
+            for subscription in heard[which : which + 1]:
+                subscription.handle()
             process.clock.sleep(LOOK)
 
     return [publisher, partial(subscriber, which=0), partial(subscriber, which=1)]
@@ -102,7 +105,7 @@ def day(makes: Makes) -> Scenario:
 
 def when(end: End, who: str) -> list[tuple[float, str]]:
     """When somebody had dealt with what, in seconds, in that order."""
-    return [(note.time, note.text) for note in end.notes if note.label == who]
+    return [(note.time, note.fault) for note in end.notes if note.label == who]
 
 
 def monitor_hears_soon(end: End) -> str | None:

@@ -71,7 +71,7 @@ def work(process: Process, queue: TaskQueue, handler: Callable[[Job], str]) -> N
     worker = Worker(queue, handler, "w1", policy=policy, every=no_heartbeats)
     for _ in range(ATTEMPTS):
         worker.run_until_idle()
-        process.clock.sleep(20.0)
+        process.clock.sleep(100.0)
 
 
 def worked(way: Way) -> Scenario:

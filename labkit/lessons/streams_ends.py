@@ -127,7 +127,9 @@ def _completed(queue: TaskQueue, lease: Lease) -> None:
 def dying(finish: Finish) -> Scenario:
     """A worker that ends its task; whoever comes after a crash waits for the lease and does it again."""
     run = partial(_finishes, finish=finish)
-    return Scenario(finish.__name__, run, [event_and_state], setup=_submit, goal=lambda end: end.last.value == "completed")
+    return Scenario(
+        finish.__name__, run, [event_and_state], setup=_submit, goal=lambda end: end.last.value == "completed"
+    )
 
 
 def _submit(process: Process) -> None:

@@ -12,16 +12,20 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from labkit.clock import VirtualClock
+from labkit.database import open_engine
 from labkit.faults.chart_table import Table, bad, good, table
 from labkit.lessons.queues import open_queue
 from labkit.lessons.streams import Work
 from labkit.progress.live import BEAT_SECONDS, LiveLog
 from labkit.server.sse import COMMENT, Decoder, events, last_event_id
+from labkit.tables import create_tables
 
-TOOL_SECONDS, PROXY_SECONDS, BACK_SECONDS, ALL = 300, 60, 3, 330
+TOOL_SECONDS, PROXY_SECONDS, BACK_SECONDS, POLL, ALL = 300, 60, 5, 5, 330
 NEVER = 10.0**9
 
 
@@ -63,8 +67,16 @@ class Quiet:
 
     async def play(self) -> None:
         """The tool begins, is silent, and comes back; the page follows to the end."""
-        work = Work(open_queue(self.clock, lease_seconds=1_000), self.clock)
-        live = LiveLog(work.queue.engine, self.clock, poll_seconds=1, beat_seconds=self.beat_seconds)
+        with TemporaryDirectory() as folder:
+            engine = open_engine(f"sqlite:///{Path(folder) / 'quiet.db'}")
+            try:
+                create_tables(engine)
+                await self._follow(Work(open_queue(self.clock, engine=engine, lease_seconds=1_000), self.clock))
+            finally:
+                engine.dispose()
+
+    async def _follow(self, work: Work) -> None:
+        live = LiveLog(work.queue.engine, self.clock, poll_seconds=POLL, beat_seconds=self.beat_seconds)
         work.tell(4)
         await live.read_once()
         reader, back = asyncio.create_task(live.run()), 0.0
@@ -82,10 +94,9 @@ class Quiet:
         one = Connection(self.clock.elapsed)
         self.connections.append(one)
         pump = asyncio.create_task(self._pump(one, live, work.task_id))
-        told = self.clock.elapsed
         while not pump.done() and self.clock.elapsed - one.silent_since < PROXY_SECONDS:
             await asyncio.sleep(0)
-            if told < TOOL_SECONDS <= self.clock.elapsed and not work.log.after(work.task_id)[1:]:
+            if self.clock.elapsed >= TOOL_SECONDS and not work.log.after(work.task_id)[1:]:
                 work.tell(5)
                 work.end()
         pump.cancel()

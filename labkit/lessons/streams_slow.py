@@ -116,5 +116,7 @@ def slow_readers() -> Table:
     rows = []
     for design in (queue_each, drops, waits, position):
         why = run_once(slow(design)).broken
-        rows.append([design.__name__.replace("_", " "), bad(why) if why else good(f"at most {BOUND} are held, all come")])
+        rows.append(
+            [design.__name__.replace("_", " "), bad(why) if why else good(f"at most {BOUND} are held, all come")]
+        )
     return table(["", f"a reader that takes one of {SLOW}"], rows)

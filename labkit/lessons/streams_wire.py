@@ -16,7 +16,10 @@ from labkit.server.sse import Decoder, encode
 
 STYLE = BASE_STYLE + "".join(
     [
-        rule(".lk .lk-wire", "display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:4px 18px;max-width:900px"),
+        rule(
+            ".lk .lk-wire",
+            "display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:4px 18px;max-width:900px",
+        ),
         rule(
             # JupyterLab has a style of its own for every pre of an output
             ".lk .lk-wire pre",
@@ -25,7 +28,9 @@ STYLE = BASE_STYLE + "".join(
             "font:12px/1.45 var(--jp-code-font-family,ui-monospace,Menlo,monospace)",
         ),
         rule(".lk .lk-wire span", "padding:4px 0"),
-        rule(".lk .lk-bar", "height:16px;max-width:420px;border-radius:4px;background:rgba(128,128,128,.22);margin:4px 0"),
+        rule(
+            ".lk .lk-bar", "height:16px;max-width:420px;border-radius:4px;background:rgba(128,128,128,.22);margin:4px 0"
+        ),
         rule(".lk .lk-bar i", "display:block;height:16px;border-radius:4px;background@green"),
         rule(".lk .lk-bar.lk-red i", "background@red"),
     ]
@@ -94,7 +99,9 @@ class Bar:
         """This bar for `display(..., raw=True)`: as a widget, as markup and as text."""
         import ipywidgets  # only where there is a notebook
 
-        widget = ipywidgets.IntProgress(value=self.value, max=max(1, self.most), description=f"{self.value} of {self.most}")
+        widget = ipywidgets.IntProgress(
+            value=self.value, max=max(1, self.most), description=f"{self.value} of {self.most}"
+        )
         self._widgets.append(widget)
         live: dict[str, Any] = widget._repr_mimebundle_()
         return live | {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -12,7 +12,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from labkit.cloud import Effect
@@ -135,8 +134,3 @@ def nobody_inside(end: End) -> str | None:
 def ends(end: End) -> bool:
     """Whether the last process came to its end."""
     return end.last.how == "returned"
-
-
-def silent(name: str, way: Way, statuses: Statuses) -> partial[Scenario]:
-    """The same customer for another way."""
-    return partial(told, name=f"{name}.{way.__name__}", statuses=statuses)
