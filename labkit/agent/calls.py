@@ -11,7 +11,9 @@ Not handled here: what else happens between two calls (see `loop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal
 
 from labkit.agent.approval import PERSON, Ask, needs_word, question_after, question_for, refusal
@@ -24,11 +26,12 @@ from labkit.agent.tools import Tool
 from labkit.clock import Clock
 from labkit.deadline import Deadline
 from labkit.errors import BadArguments
-from labkit.retry import RetryPolicy
+from labkit.retry import RetryPolicy, seconds_asked
 from labkit.saga.step import outcome_unknown
 from labkit.store.contract import error_text, storable_text
 
 LONGEST_RESULT = 2_000  # bytes of a result that the model is shown
+LONGEST_ASKED = 300.0  # seconds that a tool may ask a worker to wait; the model is told of one that asks for more
 LONGEST_ERROR = 300  # characters
 SUMMARY = 120  # characters of a result's first line
 End = Literal["ran", "failed", "refused"]
@@ -105,14 +108,15 @@ class Calls:
     def _run(self, tool: Tool, given: dict[str, object], key: str) -> object:
         def once() -> object:
             try:
-                return tool(dict(given), key)
+                return tool(deepcopy(given), key)  # subtle: what one attempt does to its arguments is not what the next one gets
             except Exception as error:
-                failed = _Failed(error)
+                failed = _Failed(error, self.clock.now())
             raise failed
 
         def again(failed: Exception) -> bool:
-            error = failed.error if isinstance(failed, _Failed) else failed
-            return self.policy.retry_on(error) and (tool.repeatable or not may_have_happened(error))
+            if not isinstance(failed, _Failed) or failed.retry_after > LONGEST_ASKED:
+                return False
+            return self.policy.retry_on(failed.error) and (tool.repeatable or not failed.lost)
 
         return replace(self.policy, retry_on=again).run(once, self.clock, self.deadline)
 
@@ -129,13 +133,17 @@ class Calls:
 class _Failed(Exception):
     """A tool raised `error`. subtle: what it says is for the model alone, so it stays out of the log line of a retry."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: Exception, now: datetime) -> None:
         super().__init__(type(error).__name__)
-        self.error, self.retry_after = error, getattr(error, "retry_after", None)
+        self.error = error
+        try:
+            self.lost, self.retry_after = may_have_happened(error), seconds_asked(getattr(error, "retry_after", None), now)
+        except Exception:  # one that cannot be asked about itself
+            self.lost, self.retry_after = True, 0.0
 
     @property
     def told(self) -> str:
-        lost = "; it may have happened all the same" if may_have_happened(self.error) else ""
+        lost = "; it may have happened all the same" if self.lost else ""
         return f"{type(self.error).__name__}: {error_text(self.error)[:LONGEST_ERROR]}{lost}"
 
 

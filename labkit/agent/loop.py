@@ -108,13 +108,17 @@ class _Run:
         said = len(self.messages())
         while True:
             try:
-                return converse(self, self._job.user_input, self._think, self._answer)
+                answer = converse(self, self._job.user_input, self._think, self._answer)
+                # subtle: what somebody added while the model said its last word makes it no last word
+                if self._amended(self.messages())[-1]["role"] == "assistant":
+                    return answer
             except BudgetExhausted:
                 self._patch(StatePatch(risk_flags=[UNDER_PRESSURE, EXHAUSTED]))
                 raise
             except StaleJournal:
                 # subtle: who holds the lease goes on from there; who does not hears of it at the next word to those who watch
-                if said == (said := len(self.messages())):
+                before, said = said, len(self.messages())
+                if said == before:
                     raise
 
     def messages(self) -> list[Message]:

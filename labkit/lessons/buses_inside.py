@@ -18,6 +18,7 @@ from labkit.ids import counted_ids
 from labkit.lessons.buses import MAIL, MONITOR, unstarted
 from labkit.lessons.queues import no_heartbeats
 from labkit.queue import Job, TaskQueue, Worker
+from labkit.queue.worker import worth_retrying
 from labkit.retry import RetryPolicy
 
 logging.getLogger("labkit.events").addHandler(logging.NullHandler())
@@ -67,7 +68,7 @@ def library(process: Process, queue: TaskQueue) -> None:
 
 def work(process: Process, queue: TaskQueue, handler: Callable[[Job], str]) -> None:
     """A worker, until nothing is left to do."""
-    policy = RetryPolicy(max_attempts=ATTEMPTS, base=10.0, cap=10.0, rng=process.random)
+    policy = RetryPolicy(max_attempts=ATTEMPTS, base=10.0, cap=10.0, rng=process.random, retry_on=worth_retrying)
     worker = Worker(queue, handler, "w1", policy=policy, every=no_heartbeats)
     for _ in range(ATTEMPTS):
         worker.run_until_idle()

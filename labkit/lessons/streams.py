@@ -80,7 +80,7 @@ Send = Callable[[ProgressUpdate], None]
 
 
 @dataclass
-class callback:  # noqa: N801
+class callback:
     """The loop calls whoever listens at that moment. Breaks for a page that comes late: nobody remembers what was said."""
 
     work: Work
@@ -95,7 +95,7 @@ class callback:  # noqa: N801
 
 
 @dataclass
-class logged:  # noqa: N801
+class logged:
     """The library's: a page is sent what is in the log, and then what comes."""
 
     work: Work

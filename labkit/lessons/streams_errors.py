@@ -1,12 +1,16 @@
-"""Tables of the lesson on progress: the impatient user, pages that come at different times, cut connections, ends, and every error. Each cell is a run, made now.
+"""Tables of the lesson on progress: the impatient user, pages that come at different times, cut connections, ends, and every error.
+
+Each cell is a run, made now.
 
 Not handled here: the scenarios themselves (see `streams`, `streams_ends` and `streams_slow`).
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from labkit.errors import TaskCancelled
-from labkit.faults import Scenario, run_once, sweep
+from labkit.faults import run_once, sweep
 from labkit.faults.chart_table import Mark, Table, bad, good, table
 from labkit.lessons import streams, streams_ends, streams_slow
 from labkit.lessons.checkpoints_errors import Error
@@ -14,7 +18,7 @@ from labkit.lessons.streams import ALL_SECONDS, STEP_SECONDS, STEPS, WHOLE, work
 from labkit.lessons.streams_ends import PATHS, ending
 
 PATIENCE = 25  # seconds without news after which the user presses Cancel
-ANYWHERE = "crash anywhere"
+BETWEEN = "p1@10.after+crash"  # the schedule: state and event in two commits, and a crash behind the first
 VISITS = {"before it begins": 1, "after 15 s": 4, "after the end": 8}
 SERVERS = (streams.without_ids, streams.from_now, streams.own_numbers, streams.with_ids)
 
@@ -83,17 +87,22 @@ ERRORS = (
     Error("no id is sent", streams.cut(streams.without_ids), streams.cut(streams.with_ids)),
     Error("only what comes from now on", streams.cut(streams.from_now), streams.cut(streams.with_ids)),
     Error("each connection counts anew", streams.cut(streams.own_numbers), streams.cut(streams.with_ids)),
-    Error("the event after the state", streams_ends.dying(streams_ends.state_first), streams_ends.dying(streams_ends.one_commit), ANYWHERE),
-    Error("the event before the state", streams_ends.dying(streams_ends.event_first), streams_ends.dying(streams_ends.one_commit), ANYWHERE),
+    Error("the event after the state", streams_ends.dying(streams_ends.state_first), streams_ends.dying(streams_ends.one_commit), BETWEEN),
+    Error("the event before the state", streams_ends.dying(streams_ends.event_first), streams_ends.dying(streams_ends.one_commit), BETWEEN),
     Error("a queue for each reader", streams_slow.slow(streams_slow.queue_each), streams_slow.slow(streams_slow.position)),
 )  # fmt: skip
 
 
-def why(scenario: Scenario, schedule: str) -> str | None:
-    """What breaks it: on its schedule, or at any place to die."""
-    if schedule != ANYWHERE:
-        return run_once(scenario, schedule).broken
-    report = sweep(scenario)
+def why(error: Error, *, sound: bool) -> str | None:
+    """What breaks it: on its schedule; the library's end of a task is tried with any crash."""
+    if sound and error.schedule == BETWEEN:
+        return _any_crash()
+    return run_once(error.sound if sound else error.first, error.schedule).broken
+
+
+@cache
+def _any_crash() -> str | None:
+    report = sweep(streams_ends.dying(streams_ends.one_commit))
     return report.broken[0].why if report.broken else None
 
 
@@ -103,5 +112,5 @@ def _mark(reason: str | None) -> Mark:
 
 def errors() -> Table:
     """Every error, as one writes it first and as it should be, run now."""
-    rows = [[one.name, *(_mark(why(each, one.schedule)) for each in (one.first, one.sound))] for one in ERRORS]
+    rows = [[one.name, *(_mark(why(one, sound=sound)) for sound in (False, True))] for one in ERRORS]
     return table(["", "as one writes it first", "as it should be"], rows)

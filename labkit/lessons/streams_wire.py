@@ -7,7 +7,7 @@ Not handled here: how the bytes come to the reader (see `labkit.server.sse`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from labkit.faults.paint import BASE_STYLE, clean, element, escape, rule
@@ -78,33 +78,35 @@ def frames(entries: list[tuple[int, ProgressUpdate]]) -> Wire:
 
 @dataclass
 class Bar:
-    """Shows the newest update that it was fed. `show` puts it on the page, once."""
+    """Shows the newest update that it was fed."""
 
     value: int = 0
     most: int = 0
     words: str = "nothing yet"
     ended: str = ""
-    _widgets: list[Any] = field(default_factory=list)
+    widget: Any = None  # where there is a notebook
 
     def feed(self, update: ProgressUpdate) -> None:
         """What a page does with an event."""
         self.value, self.most = update.step, update.total_step
         self.words = clean(f"{update.status} {update.tool} {update.message}")
         self.ended = update.status if update.terminal else ""
-        for widget in self._widgets:
-            widget.max, widget.value, widget.description = self.most, self.value, f"{self.value} of {self.most}"
-            widget.bar_style = {"completed": "success", "error": "danger"}.get(self.ended, "")
+        if self.widget is not None:
+            self.widget.max, self.widget.value, self.widget.description = self.most, self.value, self._count
+            self.widget.bar_style = {"completed": "success", "error": "danger"}.get(self.ended, "")
 
     def show(self) -> dict[str, Any]:
         """This bar for `display(..., raw=True)`: as a widget, as markup and as text."""
         import ipywidgets  # only where there is a notebook
 
-        widget = ipywidgets.IntProgress(
-            value=self.value, max=max(1, self.most), description=f"{self.value} of {self.most}"
-        )
-        self._widgets.append(widget)
-        live: dict[str, Any] = widget._repr_mimebundle_()
+        if self.widget is None:
+            self.widget = ipywidgets.IntProgress(value=self.value, max=max(1, self.most), description=self._count)
+        live: dict[str, Any] = self.widget._repr_mimebundle_()
         return live | {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    @property
+    def _count(self) -> str:
+        return f"{self.value} of {self.most}"
 
     @property
     def _share(self) -> float:
@@ -112,10 +114,10 @@ class Bar:
 
     def __repr__(self) -> str:
         full = round(24 * self._share)
-        return f"[{'#' * full}{'.' * (24 - full)}] {self.value} of {self.most}: {self.words}"
+        return f"[{'#' * full}{'.' * (24 - full)}] {self._count}: {self.words}"
 
     def _repr_html_(self) -> str:
         inside = element("i", style=f"width:{round(100 * self._share)}%")
         bar = element("div", inside, cls=f"lk-bar{' lk-red' * (self.ended == 'error')}")
-        told = element("div", escape(f"{self.value} of {self.most}: {self.words}"))
+        told = element("div", escape(f"{self._count}: {self.words}"))
         return element("div", f"<style>{STYLE}</style>{bar}{told}", cls="lk")

@@ -11,12 +11,15 @@ from labkit.faults import Scenario, run_once
 from labkit.faults.chart_table import Mark, Table, bad, good, table
 from labkit.faults.strip import Strip, strip
 from labkit.lessons import buses
+from labkit.lessons import webhooks_names as names
 from labkit.lessons.buses import MAIL, MONITOR, Makes, day
+from labkit.lessons.buses_bounds import BOUND, NO_BOUND, waits
 from labkit.lessons.sagas_runs import places
 from labkit.lessons.webhooks import BROKEN, durable, redirected
 from labkit.lessons.webhooks_world import SECRET, Way, told
 from labkit.webhook import verify
 from labkit.webhook.send import sign
+from labkit.webhook.wire import TIMEOUT_SECONDS
 
 DAYS = (buses.one_thread, buses.thread_per_event, buses.library)
 
@@ -47,13 +50,15 @@ def crashes(*ways: Way) -> Strip:
 def attempts(scenario: Scenario, schedule: str) -> Table:
     """Each request: when, by whom, under which id, with which bytes, and what it is to the customer."""
     trace = run_once(scenario, schedule)
-    rows = []
+    rows: list[list[str | Mark]] = []
     for line in trace.lines:
         if line.kind == "effect":
             what, *rest = line.label.split(", ")
             again = what == MAIL and any(row[-1] == good("a mail") for row in rows)
             words = bad("another mail") if again else good("a mail") if what == MAIL else what
             id_, body = (part.split()[-1] for part in rest) if rest else ("", "")
+            if any(row[2] == id_ and row[3] != body for row in rows):
+                words = bad("the same id, other bytes")
             rows.append([f"{line.time:g} s", line.process, id_, body, words if rest else bad(what)])
     return table(["at", "by", "id", "bytes", "to the customer"], rows)
 
@@ -82,7 +87,24 @@ def errors() -> Table:
             for name, (scenario, schedule) in BROKEN.items()]  # fmt: skip
     days = {"one thread for all handlers": buses.one_thread, "a thread for each event": buses.thread_per_event}
     rows += [[name, _judged(day(made), "none"), _judged(day(buses.library), "none")] for name, made in days.items()]
+    rows += [
+        ["an unbounded queue", bad(f"{waits(NO_BOUND, 5)} events wait"), good(f"{waits(BOUND, 5)} wait, and the rest is told")],
+        ["a host checked by its name", *(_name(sends, ("10.0.0.1",)) for sends in (names.by_its_name, names.pinned))],
+        ["a name looked up twice", *(_name(sends, (names.PUBLIC,), ("10.0.0.1",)) for sends in (names.asks_twice, names.pinned))],
+        ["a limit for each byte", *(_lasts(limit) for limit in (names.limit_per_byte, names.limit_in_all))],
+    ]  # fmt: skip
     return table(["", "as one writes it first", "the library"], rows)
+
+
+def _name(sends: names.Sends, *answers: tuple[str, ...]) -> Mark:
+    """What is contacted when a name leads here, and then there."""
+    address = names.contacted(sends, "turncoat.example", *answers)
+    return bad(f"{address} was contacted") if address == "10.0.0.1" else good()
+
+
+def _lasts(limit: names.Limit) -> Mark:
+    seconds = names.lasts(limit)
+    return bad(f"one attempt lasts {seconds:,.0f} s") if seconds > TIMEOUT_SECONDS else good()
 
 
 def sound_for(scenario: Scenario) -> Scenario:

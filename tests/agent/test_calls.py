@@ -15,7 +15,7 @@ from labkit.agent.approval import answer, approve
 from labkit.agent.calls import LONGEST_RESULT
 from labkit.agent.journal import ToolJournal
 from labkit.agent.script import Message, results, says
-from labkit.agent.state import Budget
+from labkit.agent.state import Budget, RiskLevel
 from labkit.agent.tools import Arguments, Tool, disk_tools, toolbox
 from labkit.clock import VirtualClock
 from labkit.errors import CallTimeout, RetriesExhausted, StaleLease, TerminalError, TransientError, UsageError
@@ -312,3 +312,42 @@ def test_a_no_after_a_death(bench: Bench) -> None:
     bench.work(agent)
     told = "not run again, though it may have happened before, a person said: No, I looked: it is clean."
     assert (TaskState.COMPLETED, [told]) == (bench.checked(task_id).state, bench.tool_texts(task_id))
+
+
+def test_each_attempt_gets_its_own_arguments(bench: Bench) -> None:
+    """What an attempt does to its arguments, however deep, is not what the next one gets under the same key."""
+    seen: list[list[str]] = []
+
+    class Deep(Arguments):
+        names: list[str]
+
+    def run(given: dict[str, Any], key: str) -> str:
+        seen.append(list(given["names"]))
+        given["names"].pop()
+        if len(seen) == 1:
+            raise TransientError("busy")
+        return "ok"
+
+    bench.run(bench.agent(asks_once(("do", {"names": ["a", "b"]})), {"do": Tool("do", "x", run, Deep, RiskLevel.READ_ONLY)}))
+    assert [["a", "b"], ["a", "b"]] == seen
+
+
+class Unreadable(TransientError):
+    """An error that cannot be asked when to come again."""
+
+    @property
+    def retry_after(self) -> float:  # type: ignore[override]
+        raise ValueError("s3cret")
+
+
+@pytest.mark.parametrize("error", [Unreadable("no"), TransientError("no", retry_after=1e12)])
+def test_an_error_that_asks_too_much(bench: Bench, error: Exception) -> None:
+    """One that cannot be read, and one that asks a worker to wait for years, are told to the model; the run goes on at once."""
+
+    def run(given: dict[str, Any], key: str) -> str:
+        raise error
+
+    task = bench.run(bench.agent(asks_once(("do", {})), {"do": tool(run)}))
+    assert TaskState.COMPLETED == task.state
+    assert f"error: {type(error).__name__}: no" in bench.tool_texts(task.id)[0]
+    assert bench.clock.monotonic() < 60

@@ -433,3 +433,18 @@ def test_what_people_add_reaches_the_model(both: Bench) -> None:
     assert 1 == worker.run_until_idle()
     assert "looked; ['and at web-2']" == queue.get(task_id).result
     assert [] == history_faults(ToolJournal(both.engine, task_id).messages())
+
+
+def test_what_comes_with_the_last_word(both: Bench) -> None:
+    """What was added while the model said its last word is answered too: it was not the last one."""
+    queue = both.queue()
+    task_id = queue.submit("look at web-1")
+
+    def reply(messages: list[Message]) -> Message:
+        added = [message["content"] for message in messages if message["role"] == "user"][1:]
+        if not added:
+            queue.amend(task_id, "and at web-2")
+        return says(f"looked; {added}")
+
+    both.work(both.agent(reply))
+    assert "looked; ['and at web-2']" == both.checked(task_id).result
