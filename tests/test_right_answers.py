@@ -13,6 +13,7 @@ FIRST = {exercise(path): path for path in reversed(RIGHT)}
 OTHERS = [path for path in RIGHT if path != FIRST[exercise(path)] or not registry.find(exercise(path)).databases]
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("path", OTHERS, ids=name)

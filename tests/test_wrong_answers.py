@@ -10,6 +10,7 @@ from tests.corpus import DIAGNOSED, WRONG, exercise, name
 AT_FIRST = Patience(for_more=False)  # until the first property breaks
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("path", WRONG, ids=name)

@@ -12,6 +12,8 @@ from labkit.faults.runner import Runner
 from labkit.faults.sweep import Closure, sweep_runs
 from tests.agent import worlds
 
+pytestmark = pytest.mark.sampled
+
 NURSERY = Nursery(["labkit.faults.kill", "labkit.faults.warming:warm", "tests.agent.worlds:warm"], reuse=True)  # once for all
 DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 MODEL = ("rate_limited(7)", "server_error", "malformed_arguments", "unknown_tool", "empty", "cut", "timeout", "error")

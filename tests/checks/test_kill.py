@@ -14,6 +14,8 @@ from labkit.faults.kill import crash_points
 from labkit.faults.runner import Runner
 from tests.checkout import ROOT
 
+pytestmark = pytest.mark.sampled
+
 SOON = Patience(stall=2.0, total=30.0)
 
 

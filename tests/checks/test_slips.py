@@ -9,6 +9,8 @@ from labkit.checks.run import run_check
 from labkit.faults.outcome import ANSWER, Outcome, describe_error
 from labkit.faults.scenario import End
 
+pytestmark = pytest.mark.sampled
+
 ENDS, RECURSES = "ends the process it runs in", "calls itself without an end"
 BODIES = {
     "raise SystemExit(0)": ENDS,
