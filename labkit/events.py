@@ -25,6 +25,7 @@ from labkit.database import in_one_line, reading
 from labkit.errors import UsageError
 from labkit.progress import Follower, ProgressUpdate
 from labkit.progress.ends import ends
+from labkit.progress.follow import BACK, before
 from labkit.queue.threads import Pause, Spawn, Wakeup, thread
 from labkit.tables import progress_log
 from labkit.task import Task, TaskState
@@ -34,7 +35,6 @@ ERROR, EXECUTED, LOST = "agent.error", "tool.executed", "events.lost"
 ALL = "*"
 TYPES = frozenset({COMPLETED, FAILED, CANCELLED, ERROR, EXECUTED})
 BOUND = 1_000  # events that wait for one subscriber
-BACK = 1_000  # positions before the newest where something may still become visible
 POLL_SECONDS = 0.2
 _OF_STATE: dict[TaskState, tuple[str, ...]] = {TaskState.COMPLETED: (COMPLETED,), TaskState.FAILED: (ERROR, FAILED), TaskState.CANCELLED: (CANCELLED,)}
 _log = logging.getLogger("labkit.events")
@@ -215,4 +215,4 @@ def _from_now(engine: Engine) -> tuple[Follower, frozenset[int]]:
     newest = select(progress_log.c.position).order_by(progress_log.c.position.desc()).limit(BACK)
     with reading(engine) as connection:
         there = list(connection.scalars(newest))
-    return Follower(engine, max(0, there[0] - BACK) if there else 0), frozenset(there)
+    return Follower(engine, before(there[0] if there else None)), frozenset(there)

@@ -1,28 +1,20 @@
 """JupyterLab as a learner sees it: `labkit lab` opens the first lesson, and it renders."""
 
 import json
-import os
-import shutil
 
 import pytest
 
+from tests.browsing import headless_browser
 from tests.checkout import TOKEN, environment, lab_server
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 FIRST = "notebooks/00-start-here.ipynb"
 
 
 @pytest.fixture
 def page():
     """A page of a headless browser; skipped where there is none, but not in CI."""
-    chromium = shutil.which("chromium")
-    if chromium is None and not os.environ.get("CI"):
-        pytest.skip("no chromium here")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+    with headless_browser() as browser:
         yield browser.new_page()
-        browser.close()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from typing import Any
 from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import IntegrityError
 
+from labkit.agent.conversation import Message
 from labkit.commit import one_commit
 from labkit.database import reading
 from labkit.errors import StaleJournal, UnstorableValue
@@ -28,7 +29,6 @@ from labkit.statement import for_both
 from labkit.store.contract import plain_key
 from labkit.tables import messages, tool_results
 
-Message = dict[str, Any]
 _APPEND = for_both(
     "INSERT INTO messages (task_id, seq, message, tokens, millis) VALUES (:id, :seq, :message, :tokens, :millis) RETURNING seq"
 )

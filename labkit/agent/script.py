@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 
-Message = dict[str, Any]
+from labkit.agent.conversation import Message
+
 Reply = Callable[[list[Message]], Message]  # the conversation -> the assistant's next message
 CHARS_PER_TOKEN = 4  # a rule of thumb; only an endpoint knows its own count
 PIECE = 12  # characters of a text that is sent in pieces

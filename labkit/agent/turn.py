@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from labkit.agent.conversation import Message, cleaned
+from labkit.agent.script import CHARS_PER_TOKEN
 from labkit.errors import LabkitError, ModelRefused, ModelUnavailable
 from labkit.retry import seconds_asked
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import openai
 
 WORTH_ASKING_AGAIN = frozenset({408, 409, 429})  # and whatever is the endpoint's own fault, from 500
-CHARS_PER_TOKEN = 4  # where the endpoint does not count, or counts nonsense
 MOST_TOKENS = 1_000_000_000  # of one turn
 
 

@@ -203,3 +203,18 @@ def same_task(value: Any, stored: dict[str, Any] | None) -> str | None:
         if differing
         else None
     )
+
+
+def over_each(fact: str, off: Callable[[Any, Any], Finding | None]) -> Callable[[Seen, dict[str, Any]], Finding | None]:
+    """For a property's `find`: the first of `facts[fact]` of which `off`, told what came of it, says why it is wrong."""
+
+    def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+        last = seen.end.last
+        if last.how == "endless":
+            return None
+        if last.how != "returned":
+            return Finding(f"the run {last}", "an answer never comes")
+        found = (off(one, came) for one, came in zip(facts[fact], last.value, strict=False))
+        return next((one for one in found if one), None)
+
+    return find

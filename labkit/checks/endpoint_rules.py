@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from labkit.checks.asgi import NOT_ASYNC
+from labkit.checks.common import over_each
 from labkit.checks.endpoint_cases import ACCEPTED, EITHER, FULL, NOT_202, ODD_TEXT, REFUSED, ROUNDS, Row
 from labkit.checks.endpoint_play import WAITS
 from labkit.checks.exercise import Finding, Seen
@@ -26,17 +27,7 @@ BEFORE = "answers before the task is in the queue"
 
 def every(off: Callable[[Row, Came], Finding | None]) -> Find:
     """For a property's `find`: the first row of which `off` says why it is wrong."""
-
-    def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-        last = seen.end.last
-        if last.how == "endless":
-            return None
-        if last.how != "returned":
-            return Finding(f"the run {last}", "an answer never comes")
-        found = (off(row, came) for row, came in zip(facts["rows"], last.value, strict=False))
-        return next((one for one in found if one), None)
-
-    return find
+    return over_each("rows", off)
 
 
 def answered(*wants: str) -> Callable[[Seen, dict[str, Any]], bool]:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from labkit.checks.asgi import NOT_ASYNC
+from labkit.checks.common import over_each
 from labkit.checks.event_stream import Event, events_in
 from labkit.checks.exercise import Finding, Seen
 from labkit.checks.sse_stories import Entry, Story
@@ -33,17 +34,7 @@ LOST, DOUBLED, MADE_UP = "an update is lost", "an update is sent twice", "an eve
 
 def every(off: Off) -> Find:
     """For a property's `find`: the first story of which `off` says why it is wrong."""
-
-    def find(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-        last = seen.end.last
-        if last.how == "endless":
-            return None
-        if last.how != "returned":
-            return Finding(f"the run {last}", "an answer never comes")
-        found = (off(story, came) for story, came in zip(facts["stories"], last.value, strict=False))
-        return next((one for one in found if one), None)
-
-    return find
+    return over_each("stories", off)
 
 
 def some(wants: Callable[[Story, Came], bool]) -> Callable[[Seen, dict[str, Any]], bool]:

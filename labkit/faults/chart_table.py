@@ -68,6 +68,11 @@ def bad(text: object = "") -> Mark:
     return Mark("broken", str(text))
 
 
+def judged(why: object) -> Mark:
+    """Wrong for the reason given; right where there is none."""
+    return bad(why) if why else good()
+
+
 def unknown(text: object = "") -> Mark:
     """A cell that says: nobody has seen it happen."""
     return Mark("not_exercised", str(text))

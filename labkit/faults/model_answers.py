@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 
-from labkit.agent.script import Message, calls, completion
+from labkit.agent.conversation import Message
+from labkit.agent.script import calls, completion
 from labkit.faults.fault import Fault
 
 NOBODY = "no_such_tool"

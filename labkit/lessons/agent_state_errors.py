@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labkit.agent.patch import apply_patch
 from labkit.faults import interleave, run_once, sweep
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Table, judged, table
 from labkit.lessons import agent_state as parts
 from labkit.lessons import agent_state_again as again
 from labkit.lessons import agent_state_contract as contract
@@ -38,11 +38,7 @@ def why(error: Error, sound: bool) -> str | None:
     return report.broken[0].why if report.broken else None
 
 
-def _mark(reason: str | None) -> Mark:
-    return bad(reason) if reason else good()
-
-
 def errors() -> Table:
     """Every error, as one writes it first and as it should be."""
-    rows = [[one.name, *(_mark(why(one, sound)) for sound in (False, True))] for one in ERRORS]
+    rows = [[one.name, *(judged(why(one, sound)) for sound in (False, True))] for one in ERRORS]
     return table(["", "as one writes it first", "as it should be"], rows)

@@ -17,7 +17,7 @@ from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.errors import BadArguments
 from labkit.faults import Report, Scenario, open_world, run_once
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Mark, Table, bad, good, judged, table
 from labkit.faults.report import judge
 from labkit.faults.runner import Runner
 from labkit.faults.schedule import Schedule
@@ -110,7 +110,7 @@ def outcome(scenario: Scenario, schedule: str) -> str:
 def errors() -> Table:
     """Every error of the lesson, and the library's loop under the same trouble."""
     rows = [
-        [name, *(_mark(why(one, schedule)) for one in (scenario, sound_for(scenario)))]
+        [name, *(judged(why(one, schedule)) for one in (scenario, sound_for(scenario)))]
         for name, (scenario, schedule) in BROKEN.items()
     ]
     return table(["", "as one writes it first", "durable"], rows)
@@ -121,7 +121,3 @@ def sound_for(scenario: Scenario) -> Scenario:
     run = scenario.run
     assert isinstance(run, partial)
     return replace(scenario, run=partial(run, way=durable), name=f"durable.{scenario.name}")
-
-
-def _mark(reason: str | None) -> Mark:
-    return bad(reason) if reason else good()

@@ -22,7 +22,7 @@ from labkit.agent.tools import deployment_tools, disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.faults import Scenario, interleave, open_world, run_once
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Table, bad, good, judged, table
 from labkit.faults.runner import Runner
 from labkit.faults.schedule import Schedule
 from labkit.lessons.approvals import BROKEN, parks
@@ -124,11 +124,11 @@ def _shortly(question: str) -> str:
 def errors() -> Table:
     """Every error of the lesson, and the library's design under the same trouble."""
     rows = [
-        [name, *(_mark(run_once(one, schedule).broken) for one in (scenario, sound_for(scenario)))]
+        [name, *(judged(run_once(one, schedule).broken) for one in (scenario, sound_for(scenario)))]
         for name, (scenario, schedule) in BROKEN.items()
     ]
     both = [interleave(two_people(tell)).broken for tell in (last_word, first_word)]
-    rows.append(["the last word counts", *(_mark(found[0].why if found else None) for found in both)])
+    rows.append(["the last word counts", *(judged(found[0].why if found else None) for found in both)])
     return table(["", "as one writes it first", "as it should be"], rows)
 
 
@@ -137,7 +137,3 @@ def sound_for(scenario: Scenario) -> Scenario:
     run = scenario.run
     assert isinstance(run, partial)
     return replace(scenario, run=partial(run, work=parks, reply=answers), name=f"parks.{scenario.name}")
-
-
-def _mark(reason: str | None) -> Mark:
-    return bad(reason) if reason else good()

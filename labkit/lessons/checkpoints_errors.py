@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from labkit.faults import Scenario, run_once
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Mark, Table, judged, table
 from labkit.lessons import checkpoints_broken as broken
 from labkit.lessons import checkpoints_bytes as sizes
 from labkit.lessons import checkpoints_validity as validity
@@ -41,7 +41,7 @@ ERRORS = (
 def tried(scenario: Scenario, schedule: str) -> Mark:
     """What becomes of one run."""
     why = run_once(scenario, schedule).broken
-    return bad(why) if why else good()
+    return judged(why)
 
 
 def errors() -> Table:

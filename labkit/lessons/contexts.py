@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from labkit.agent.artifacts import ArtifactStore
+from labkit.agent.conversation import Message
 from labkit.agent.model import open_client
-from labkit.agent.script import Message, calls, says
+from labkit.agent.script import calls, says
 from labkit.agent.state import Budget
 from labkit.database import open_engine
 from labkit.faults.chart_table import Table, bad, good, table

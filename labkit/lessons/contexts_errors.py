@@ -14,7 +14,7 @@ from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.context import select_context
 from labkit.agent.state import Artifact, Budget, StatePatch
 from labkit.faults import End, Process, Scenario, sweep
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Table, judged, table
 from labkit.lessons import contexts_cut as cuts
 from labkit.lessons import contexts_select as selects
 from labkit.lessons.agent_state import AGENT, TASK, begin, left, states_of
@@ -103,9 +103,5 @@ ERRORS: dict[str, tuple[Callable[..., str | None], Callable[..., object], Callab
 
 def errors() -> Table:
     """Every error, as one writes it first and as it should be."""
-    rows = [[name, _mark(judge(first)), _mark(judge(sound))] for name, (judge, first, sound) in ERRORS.items()]
+    rows = [[name, judged(judge(first)), judged(judge(sound))] for name, (judge, first, sound) in ERRORS.items()]
     return table(["", "as one writes it first", "as it should be"], rows)
-
-
-def _mark(why: str | None) -> Mark:
-    return bad(why) if why else good()

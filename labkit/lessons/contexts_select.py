@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from labkit.agent.context import select_context, size
 from labkit.agent.state import AgentState, Artifact, ContextSlice, Fact
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Mark, Table, judged, table
 
 MOST = 2_000
 STEP = "read the log"
@@ -105,7 +105,7 @@ def why_wrong(way: Way, state: AgentState, most: int = MOST) -> str | None:
 def tried(way: Way, state: AgentState) -> Mark:
     """One way on one state."""
     why = why_wrong(way, state)
-    return bad(why) if why else good()
+    return judged(why)
 
 
 def compared() -> Table:

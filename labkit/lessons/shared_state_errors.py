@@ -6,7 +6,7 @@ Not handled here: the scenarios themselves (see `shared_state` and `shared_state
 from __future__ import annotations
 
 from labkit.faults import interleave, run_once
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Table, judged, table
 from labkit.lessons import shared_state as lesson
 from labkit.lessons import shared_state_waits as waits
 from labkit.lessons.checkpoints_errors import Error
@@ -37,11 +37,7 @@ def why(error: Error, sound: bool) -> str | None:
     return report.broken[0].why if report.broken else None
 
 
-def _mark(reason: str | None) -> Mark:
-    return bad(reason) if reason else good()
-
-
 def errors() -> Table:
     """Every error, as one writes it first and as it should be."""
-    rows = [[one.name, *(_mark(why(one, sound)) for sound in (False, True))] for one in ERRORS]
+    rows = [[one.name, *(judged(why(one, sound)) for sound in (False, True))] for one in ERRORS]
     return table(["", "as one writes it first", "as it should be"], rows)

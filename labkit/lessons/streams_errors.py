@@ -11,7 +11,7 @@ from functools import cache
 
 from labkit.errors import TaskCancelled
 from labkit.faults import run_once, sweep
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Mark, Table, bad, good, judged, table
 from labkit.lessons import streams, streams_ends, streams_slow
 from labkit.lessons.checkpoints_errors import Error
 from labkit.lessons.streams import ALL_SECONDS, STEP_SECONDS, STEPS, WHOLE, work
@@ -106,11 +106,7 @@ def _any_crash() -> str | None:
     return report.broken[0].why if report.broken else None
 
 
-def _mark(reason: str | None) -> Mark:
-    return bad(reason) if reason else good()
-
-
 def errors() -> Table:
     """Every error, as one writes it first and as it should be, run now."""
-    rows = [[one.name, *(_mark(why(one, sound=sound)) for sound in (False, True))] for one in ERRORS]
+    rows = [[one.name, *(judged(why(one, sound=sound)) for sound in (False, True))] for one in ERRORS]
     return table(["", "as one writes it first", "as it should be"], rows)

@@ -16,7 +16,7 @@ from sqlalchemy import update
 
 from labkit.errors import TaskNotFound
 from labkit.faults import End, Process, Scenario, interleave, run_once, sweep
-from labkit.faults.chart_table import Mark, Table, bad, good, table, unknown
+from labkit.faults.chart_table import Mark, Table, judged, table, unknown
 from labkit.faults.scenario import Body
 from labkit.lessons.story import APP, one_container
 from labkit.tables import tasks
@@ -197,7 +197,7 @@ def tried(way: Body, trouble: Callable[[Body], Scenario]) -> Mark:
     else:
         report = interleave(scenario, preemptions=1) if len(scenario.bodies) > 1 else sweep(scenario)
         why = report.broken[0].why if report.broken else None
-    return bad(why) if why else good()
+    return judged(why)
 
 
 def compared() -> Table:

@@ -8,7 +8,7 @@ Not handled here: the ways themselves (see `webhooks` and `buses`), and names (s
 from __future__ import annotations
 
 from labkit.faults import Scenario, run_once
-from labkit.faults.chart_table import Mark, Table, bad, good, table
+from labkit.faults.chart_table import Mark, Table, bad, good, judged, table
 from labkit.faults.strip import Strip, strip
 from labkit.lessons import buses
 from labkit.lessons import webhooks_names as names
@@ -114,4 +114,4 @@ def sound_for(scenario: Scenario) -> Scenario:
 
 def _judged(scenario: Scenario, schedule: str) -> Mark:
     why = run_once(scenario, schedule).broken
-    return bad(why) if why else good()
+    return judged(why)

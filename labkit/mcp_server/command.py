@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from typing import Any
 
 import anyio
 import uvicorn
@@ -25,6 +24,7 @@ from labkit.agent.states import AgentStates
 from labkit.errors import UsageError
 from labkit.mcp_server.server import CONNECTIONS, StateServer
 from labkit.opening import open_named
+from labkit.serving import listening, serve_until_told
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -70,30 +70,12 @@ def _over_http(engine: Engine, port: int, say: Callable[[str], object]) -> None:
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS, ws="none")
     with _listening(port) as listener:
         say(f"serving at http://{HOST}:{listener.getsockname()[1]}{PATH}")
-        signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
-        _Ending(config, states).run(sockets=[listener])
+        serve_until_told(listener, config, states.streams.close)
 
 
-class _Ending(uvicorn.Server):
-    """Closes the subscriptions first: they would not end by themselves."""
-
-    def __init__(self, config: uvicorn.Config, states: StateServer) -> None:
-        super().__init__(config)
-        self._states = states
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._states.streams.close()
-        await super().shutdown(sockets)
-
-
-def _listening(port: int) -> Any:
-    listener = socket.socket()
+def _listening(port: int) -> socket.socket:
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen()
+        return listening(HOST, port)
     except OSError as error:
-        listener.close()
         why = "something else listens there" if error.errno == errno.EADDRINUSE else error.strerror
         raise UsageError(f"--http {port}: {why}; take another port, or 0 for any that is free") from error
-    return listener

@@ -25,6 +25,14 @@ _WRITERS = text(
 )
 
 
+BACK = 1_000  # positions before the newest one where an event may still become visible
+
+
+def before(newest: int | None) -> int:
+    """The position from which a reader misses nothing that becomes visible after `newest`, the highest one now."""
+    return max(0, (newest or 0) - BACK)
+
+
 class Follower:
     """Reads on from `position`: what it gave once it never gives again, and it leaves nothing out."""
 

@@ -14,13 +14,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from sqlalchemy import Engine, func, select
 
 from labkit.clock import Clock, SystemClock
 from labkit.database import in_one_line, reading
-from labkit.progress.follow import Follower
+from labkit.progress.follow import Follower, before
 from labkit.progress.log import ProgressLog
 from labkit.progress.update import ProgressUpdate
 from labkit.tables import progress_log
@@ -29,7 +29,6 @@ Entry = tuple[int, ProgressUpdate]
 KEPT = 200  # events of a task that its subscribers share
 POLL_SECONDS = 0.2
 NEWS, SILENCE, END = "news", "silence", "end"
-BACK = 1_000  # positions before the newest from which the reader begins: what was written there may still become visible
 BEAT_SECONDS = 10.0  # of silence; proxies cut after thirty or sixty
 _log = logging.getLogger("labkit.progress")
 
@@ -151,8 +150,7 @@ class LiveLog(ProgressLog):
     def _leave(self, task_id: str, channel: _Channel) -> None:
         channel.watchers -= 1
         if not channel.watchers:
-            with suppress(KeyError):
-                del self._channels[task_id]
+            del self._channels[task_id]
 
     async def _behind(self, channel: _Channel, task_id: str, after: int) -> list[Entry]:
         """The events behind `after`: those that are shared, or all from the log where these do not reach back so far."""
@@ -168,4 +166,4 @@ class LiveLog(ProgressLog):
     def _from_now(self) -> Follower:
         with reading(self._engine) as connection:
             newest = connection.scalar(select(func.max(progress_log.c.position)))
-        return Follower(self._engine, max(0, (newest or 0) - BACK))
+        return Follower(self._engine, before(newest))

@@ -10,10 +10,8 @@ Not handled here: work. Start `labkit worker` on the same database.
 from __future__ import annotations
 
 import re
-import signal
 import socket
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 import uvicorn
 
@@ -22,9 +20,9 @@ from labkit.opening import open_named
 from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
 from labkit.server.guard import LOOPBACK
+from labkit.serving import listening, serve_until_told
 
 CONNECTIONS = 10  # to the database
-BACKLOG = 2_048
 STOP_SECONDS = 3
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -44,54 +42,26 @@ def serve(
     from labkit.webhook import Deliverer, PinnedPost, Sender, start
 
     sender = Sender(PinnedPost(allow=allowed))
-
-    listening = _listen(host, port)
-    engine = open_named(database_url, pool_size=CONNECTIONS)
-    log = LiveLog(engine)
-    app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token)
-    config = uvicorn.Config(
-        app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
-    )
-    bound = listening.getsockname()[1]
-    say(f"serving on http://{_shown(host)}:{bound}/{f'?token={token}' if token else ''}")
-    signal.signal(signal.SIGTERM, lambda *_: None)  # subtle: uvicorn raises it once more after it has stopped
-    stop_delivering = start(Deliverer(engine, send=sender))
-    server = _Ending(config, log)
-    try:
-        server.run(sockets=[listening])
-    finally:
-        stop_delivering()
-        listening.close()
-        engine.dispose()
-    if server.interrupted:
-        raise KeyboardInterrupt  # as uvicorn does most times
+    with _listen(host, port) as listener:
+        engine = open_named(database_url, pool_size=CONNECTIONS)
+        log = LiveLog(engine)
+        app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token)
+        config = uvicorn.Config(
+            app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
+        )
+        say(f"serving on http://{_shown(host)}:{listener.getsockname()[1]}/{f'?token={token}' if token else ''}")
+        stop_delivering = start(Deliverer(engine, send=sender))
+        try:
+            serve_until_told(listener, config, log.close)
+        finally:
+            stop_delivering()
+            engine.dispose()
     return 0
-
-
-class _Ending(uvicorn.Server):
-    """Ends the streams first, which would not end by themselves, and remembers whether it was Ctrl-C."""
-
-    def __init__(self, config: uvicorn.Config, log: LiveLog) -> None:
-        super().__init__(config)
-        self._log, self.interrupted = log, False
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.interrupted = sig == signal.SIGINT
-        super().handle_exit(sig, frame)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._log.close()
-        await super().shutdown(sockets)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)  # subtle: from here on a connection waits instead of being refused
-        return listening
+        return listening(host, port)
     except socket.gaierror as error:
         raise UsageError(f"--host {host} is no address of this machine: {error.strerror}") from error
     except OSError as error:

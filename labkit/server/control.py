@@ -16,7 +16,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from labkit.agent import approval
-from labkit.errors import InvalidTransition, LabkitError, StoreBusy, TaskNotFound, UnstorableValue
+from labkit.errors import LabkitError, TaskNotFound, UnstorableValue
 from labkit.queue import TaskQueue
 from labkit.server.tasks import Refused, json_object, seen
 
@@ -61,9 +61,7 @@ def _obey(queue: TaskQueue, task_id: str, message: str) -> dict[str, Any]:
             if name in said and (not isinstance(said[name], kind) or isinstance(said[name], bool)):
                 raise Refused(f"{name} must be {'a text' if kind is str else 'a whole number'}")
         act(queue, task_id, said)
-    except (Refused, InvalidTransition, UnstorableValue, StoreBusy) as error:
-        return {"ok": False, "error": str(error)}
-    except LabkitError as error:
+    except (Refused, LabkitError) as error:
         return {"ok": False, "error": str(error)}
     return {"ok": True, "task": seen(queue, task_id)}
 

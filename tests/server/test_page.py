@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.browsing import headless_browser
 from tests.checkout import ROOT
 from tests.queue.soaking import ENVIRONMENT
-from tests.test_jupyterlab import FLAGS
 
 pytestmark = pytest.mark.slow
 WAIT = 60_000  # milliseconds; a busy machine is no failure
@@ -24,15 +22,8 @@ WAIT = 60_000  # milliseconds; a busy machine is no failure
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A headless browser; skipped where there is none, but not in CI."""
-    chromium = shutil.which("chromium")
-    if chromium is None and not os.environ.get("CI"):
-        pytest.skip("no chromium here")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+    with headless_browser() as started:
         yield started
-        started.close()
 
 
 class House:

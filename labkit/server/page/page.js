@@ -72,9 +72,9 @@ function told(card, event) {
 }
 
 function follow(tasks) {
-  const wanted = tasks.filter((task) => !ENDED.has(task.state)).slice(0, LIVE).map((task) => task.id);
-  const going = new Set(tasks.filter((task) => !ENDED.has(task.state)).map((task) => task.id));
-  for (const id of streams.keys()) if (going.has(id) && !wanted.includes(id)) close(id);  // one that has ended is closed by its last event
+  const going = tasks.filter((task) => !ENDED.has(task.state)).map((task) => task.id);
+  const wanted = going.slice(0, LIVE);
+  for (const id of going.slice(LIVE)) close(id);  // one that has ended is closed by its last event
   for (const id of wanted) {
     if (streams.has(id)) continue;
     const card = cards.get(id);
