@@ -120,24 +120,24 @@ class LiveLog(ProgressLog):
         """The same, with None now and then while nothing happens."""
         channel = self._join(task_id)
         try:
-            why = NEWS
+            why, changed = NEWS, channel.changed  # subtle: taken before looking, so no event falls between
+            entries = await asyncio.to_thread(self.after, task_id, after)  # what is there, however far the reader has come
             while True:
-                changed = channel.changed  # subtle: taken before looking, so no event falls between
-                entries = await self._behind(channel, task_id, after)
                 for entry in entries:
                     after = entry[0]
                     yield entry
                     if entry[1].terminal:
                         return
-                if entries:
-                    continue
-                if why == NEWS and await asyncio.to_thread(self._ended_before, task_id, after):
-                    return
-                why = END if self._closed else await asyncio.shield(changed)
-                if why == END:
-                    return
-                if why == SILENCE:
-                    yield None
+                if not entries:
+                    if why == NEWS and await asyncio.to_thread(self._ended_before, task_id, after):
+                        return
+                    why = END if self._closed else await asyncio.shield(changed)
+                    if why == END:
+                        return
+                    if why == SILENCE:
+                        yield None
+                changed = channel.changed
+                entries = await self._behind(channel, task_id, after)
         finally:
             self._leave(task_id, channel)
 
