@@ -176,9 +176,10 @@ def _means(asked: str, here: Path | None, name: str, folder: Path) -> bool:
 
 def _names(originals: Iterable[str], by_id: dict[str, str]) -> list[str]:
     """What can be asked for: the exercises in the order of the course, then the lessons."""
-    from labkit.checks.registry import IDS
+    from labkit.checks.registry import ids
 
-    ordered = sorted(by_id, key=lambda id: IDS.index(id) if id in IDS else len(IDS))
+    course = ids()
+    ordered = sorted(by_id, key=lambda id: course.index(id) if id in course else len(course))
     return ordered + [Path(name).stem for name in originals if name.startswith("notebooks/") and name.endswith(".ipynb")]
 
 

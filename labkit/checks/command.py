@@ -48,9 +48,9 @@ def progress() -> int:
     """One line per exercise, in the order of the course, and the sum; `UsageError` outside of a work folder."""
     workfolder.need()
     passed, places = workfolder.passed_ids(), workfolder.exercises()
-    for exercise in registry.IDS:
+    for exercise in registry.ids():
         print(f"{'passed' if exercise in passed else '-':8}{exercise:16}{places.get(exercise, 'no notebook asks for it yet')}")
-    print(f"{len(passed & {*registry.IDS})} of {len(registry.IDS)} exercises passed")
+    print(f"{len(passed & {*registry.ids()})} of {len(registry.ids())} exercises passed")
     return 0
 
 
@@ -82,7 +82,7 @@ def replay(token: str, file: str | None) -> int:
     """Run one token with an answer and draw what happened. Where a fault of it strikes nothing, the first line says so and nothing is shown by the run."""
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
-    if exercise not in registry.IDS:
+    if exercise not in registry.ids():
         raise UsageError(f"{exercise!r} is no exercise: the token of a lesson is replayed in its notebook, by replay(), and needs its code")
     trace = run_replay(token, read(file or _own(exercise), exercise))
     missed = _missed(trace)

@@ -1,12 +1,17 @@
-"""All exercises, in the order in which a course takes them.
+"""All exercises, in the order in which a course takes them: labkit's own, then those of a course that adds some.
+
+A course's own exercises are modules `<id>.py`, each with an `EXERCISE`, in the folder that `LABKIT_EXERCISES` names. They are run with full rights, as labkit itself is.
 
 Not handled here: loading them before somebody asks.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 from labkit.checks.exercise import Exercise
 from labkit.errors import UsageError
@@ -15,13 +20,22 @@ IDS = (
     "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
     "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent",
 )  # fmt: skip
+FOLDER = "LABKIT_EXERCISES"
+
+
+def ids() -> tuple[str, ...]:
+    """The ids of all exercises there are. Raises `UsageError` for a folder that is not there, or that takes one of our ids."""
+    named = os.environ.get(FOLDER, "")
+    return (*IDS, *_own(named)) if named else IDS
 
 
 def find(exercise: str) -> Exercise:
     """The exercise with this id; raises `UsageError` naming those that exist."""
-    if exercise not in IDS:
-        raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(IDS)}")
-    return _load(exercise)
+    if exercise in IDS:
+        return _load(exercise)
+    if exercise in ids():
+        return _load_own(exercise, os.environ[FOLDER])
+    raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(ids())}")
 
 
 @cache
@@ -30,5 +44,34 @@ def _load(exercise: str) -> Exercise:
     return found
 
 
+@cache
+def _own(folder: str) -> tuple[str, ...]:
+    if not Path(folder).is_dir():
+        raise UsageError(f"{FOLDER} names {folder}, which is no folder: let it name the one with a module per exercise, or unset it")
+    found = tuple(sorted(path.stem for path in Path(folder).glob("*.py") if not path.stem.startswith("_")))
+    taken = next((one for one in found if one in IDS), "")
+    if taken:
+        raise UsageError(f"{folder}/{taken}.py: labkit has an exercise {taken} already; give it another name")
+    return found
+
+
+@cache
+def _load_own(exercise: str, folder: str) -> Exercise:
+    """Raises `UsageError` where the module cannot be used, whatever is wrong with it."""
+    path = Path(folder) / f"{exercise}.py"
+    spec = importlib.util.spec_from_file_location(f"labkit_exercise_{exercise}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        found = module.EXERCISE
+    except Exception as error:
+        raise UsageError(f"{path} cannot be used: {type(error).__name__}: {error}") from None
+    if not isinstance(found, Exercise) or found.id != exercise:
+        raise UsageError(f"{path} must hold an EXERCISE whose id is {exercise!r}")
+    return found
+
+
 def every() -> list[Exercise]:
-    return [find(exercise) for exercise in IDS]
+    return [find(exercise) for exercise in ids()]

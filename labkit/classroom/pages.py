@@ -1,0 +1,167 @@
+"""The gradebook as pages for people: one for each learner, and one for the class.
+
+Plain HTML without scripts, links to other hosts or the checks' source; every word from outside is escaped; light and dark. A learner sees what broke first, in words
+and drawn, and the token that shows it again. The class page says which misconception how often, since that is what the next lecture is about.
+
+Not handled here: how a single report looks (see `checks.page`), and files for programs (see `tables`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from labkit.checks import registry
+from labkit.checks.judge import BROKEN
+from labkit.checks.page import page
+from labkit.classroom.gradebook import PASSED, STATES, Entry, Gradebook, Row
+from labkit.classroom.tables import number
+from labkit.faults.paint import element, escape
+from labkit.plural import counted
+
+MOST_MISCONCEPTIONS = 30
+
+STYLE = """
+:root{color-scheme:light dark}
+body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top}
+td.n,th.n{text-align:right}
+.wide{overflow-x:auto}
+.aside{opacity:.75;font-size:.9rem}
+tbody tr:hover{background:rgba(128,128,128,.12)}
+a:focus-visible{outline:2px solid currentColor}
+"""
+SIGN = {PASSED: "\N{CHECK MARK}", "failed": "\N{MULTIPLICATION X}", "not_attempted": "\N{MIDDLE DOT}", "missing": "\N{EN DASH}"}
+
+
+def learner(row: Row, book: Gradebook) -> bytes:
+    """What one learner gets back."""
+    head = element("h1", f"{escape(row.learner)}: {number(row.points)} of {row.most} points")
+    parts = [_exercise(entry) for entry in row.entries.values()]
+    about = element("p", escape(_graded_on(book)), cls="aside")
+    return _document(f"{row.learner}: labkit", head + _overview(row) + "".join(parts) + about)
+
+
+def _overview(row: Row) -> str:
+    rows = "".join(
+        element("tr", _td(_link(f"#{one.exercise}", one.exercise)) + _td(_state(one.state)) + _td(_points(one), cls="n"))
+        for one in row.entries.values()
+    )
+    head = element("tr", element("th", "exercise") + element("th", "state") + element("th", "points", cls="n"))
+    return element("table", element("thead", head) + element("tbody", rows))
+
+
+def _exercise(entry: Entry) -> str:
+    title = registry.find(entry.exercise).title
+    head = element("h2", f"{escape(entry.exercise)}: {escape(title)} ({_points(entry)})", id=entry.exercise)
+    body = page(entry.report, entry.picture) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
+    if entry.report and entry.state == "tampered":
+        body = element("p", escape(f"tampered: {entry.reason}")) + body
+    if entry.public not in ("", PASSED):
+        body += element("p", escape(f"Run from top to bottom, your notebook {_words(entry.public)}: {entry.public_reason}"), cls="aside")
+    return head + body
+
+
+def of_class(book: Gradebook, links: Mapping[str, str]) -> bytes:
+    """The overview of a class; `links` leads from a learner to the learner's page."""
+    head = element("h1", f"{counted(len(book.rows), 'learner')}, {counted(len(book.exercises), 'exercise')}")
+    parts = [head, element("h2", "Points"), _points_table(book, links), element("h2", "How far"), _states_table(book)]
+    parts += [element("h2", "Misconceptions"), _misconceptions(book)]
+    parts += [element("h2", "To be looked at by a person"), _flags(book)] if any(_flags_of(book)) or book.strays else []
+    return _document("labkit: the class", "".join(parts) + element("p", escape(_graded_on(book)), cls="aside"))
+
+
+def _points_table(book: Gradebook, links: Mapping[str, str]) -> str:
+    names = "".join(element("th", escape(one), cls="n") for one in book.exercises)
+    head = element("tr", element("th", "learner") + names + element("th", "total", cls="n"))
+    rows = []
+    for row in book.rows:
+        cells = "".join(_td(f"{SIGN.get(one.state, '!')} {number(one.points)}", cls="n") for one in row.entries.values())
+        rows.append(element("tr", _td(_link(links[row.learner], row.learner)) + cells + _td(number(row.points), cls="n")))
+    table = element("table", element("thead", head) + element("tbody", "".join(rows)))
+    signs = ", ".join([*(f"{sign} {_words(state)}" for state, sign in SIGN.items()), "! anything else"])
+    return element("div", table, cls="wide") + element("p", escape(signs), cls="aside")
+
+
+def _states_table(book: Gradebook) -> str:
+    used = [state for state in STATES if any(one.state == state for row in book.rows for one in row.entries.values())]
+    head = element("tr", element("th", "exercise") + "".join(element("th", escape(_words(s)), cls="n") for s in used))
+    rows = []
+    for exercise in book.exercises:
+        count = Counter(row.entries[exercise].state for row in book.rows)
+        cells = "".join(_td(str(count[state] or ""), cls="n") for state in used)
+        rows.append(element("tr", _td(escape(exercise)) + cells))
+    return element("div", element("table", element("thead", head) + element("tbody", "".join(rows))), cls="wide")
+
+
+def misconceptions(book: Gradebook) -> list[tuple[int, str, str, list[str]]]:
+    """(how many learners, exercise, diagnosis, who), the most frequent first; of each answer what broke first."""
+    who: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in book.rows:
+        for entry in row.entries.values():
+            first = entry.report.first_broken if entry.report and entry.report.verdict == BROKEN else None
+            if first is not None:
+                who[entry.exercise, first.diagnosis or first.name].append(row.learner)
+    found = [(len(names), exercise, diagnosis, names) for (exercise, diagnosis), names in who.items()]
+    return sorted(found, key=lambda one: (-one[0], book.exercises.index(one[1]), one[2]))
+
+
+def _misconceptions(book: Gradebook) -> str:
+    found = misconceptions(book)
+    if not found:
+        return element("p", "None: no answer is broken.")
+    rows = "".join(
+        element("tr", _td(str(count), cls="n") + _td(escape(exercise)) + _td(escape(diagnosis)) + _td(escape(_some(names))))
+        for count, exercise, diagnosis, names in found[:MOST_MISCONCEPTIONS]
+    )
+    head = "".join(element("th", one) for one in ("how often", "exercise", "what breaks first", "whose"))
+    return element("div", element("table", element("thead", element("tr", head)) + element("tbody", rows)), cls="wide")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def _flags_of(book: Gradebook) -> list[tuple[str, str, str]]:
+    """(learner, what it concerns, what was seen)."""
+    of_rows = [(row.learner, "", flag.text) for row in book.rows for flag in row.flags]
+    entries = [(row.learner, entry) for row in book.rows for entry in row.entries.values()]
+    return of_rows + [(name, entry.exercise, flag.text) for name, entry in entries for flag in entry.flags]
+
+
+def _flags(book: Gradebook) -> str:
+    rows = [*_flags_of(book), *(("", "", f"fits nobody: {stray}") for stray in book.strays)]
+    body = "".join(element("tr", "".join(_td(escape(part)) for part in one)) for one in rows)
+    return element("div", element("table", element("tbody", body)), cls="wide")
+
+
+def _graded_on(book: Gradebook) -> str:
+    return "; ".join(f"{name}: {said}" for name, said in book.how.items())
+
+
+def _points(entry: Entry) -> str:
+    return f"{number(entry.points)} of {entry.most}"
+
+
+def _state(state: str) -> str:
+    return escape(f"{SIGN.get(state, '!')} {_words(state)}")
+
+
+def _words(state: str) -> str:
+    return state.replace("_", " ")
+
+
+def _td(body: str, cls: str = "") -> str:
+    return element("td", body, cls=cls) if cls else element("td", body)
+
+
+def _link(target: str, name: str) -> str:
+    return element("a", escape(name), href=target)
+
+
+def _document(title: str, body: str) -> bytes:
+    head = f'<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>{escape(title)}</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'.encode(errors="replace")
