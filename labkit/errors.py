@@ -161,9 +161,13 @@ class BadArguments(TerminalError):
 class ModelUnavailable(TransientError):
     """The model gave no answer that can be used; asking again may help."""
 
+    tokens: int = 0  # that it cost all the same
+
 
 class ModelRefused(TerminalError):
     """The model's endpoint refuses what we ask, and always will."""
+
+    tokens: int = 0  # that it cost all the same
 
 
 class BudgetExhausted(TerminalError):

@@ -1,7 +1,8 @@
 """A database that a person named on the command line, opened with its tables; or one line that says what to do.
 
-A file or a server that cannot be reached, a folder that is missing, rights that are missing, a table of somebody else's under a name of
-ours: each is a `UsageError`, and a foreign database is left as it was. No message holds a password.
+A file or a server that cannot be reached, a folder that is missing, rights that are missing, a table of somebody else's under a name of ours, an option
+that the driver would not understand: each is a `UsageError`, and a foreign database is left as it was. No message holds a password, and none repeats what it
+does not know, since behind a sign that is not escaped anything may be a piece of one.
 
 Not handled here: a database that goes away later (see `database`).
 """
@@ -9,17 +10,29 @@ Not handled here: a database that goes away later (see `database`).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.util import asbool
 
 from labkit.database import in_one_line, is_busy, open_engine
 from labkit.errors import UsageError
 from labkit.tables import create_tables, lacking
 
 CONNECT_SECONDS = 10  # until a server that does not answer counts as unreachable
+_SQLITE: dict[str, Callable[[str], object]] = {
+    "uri": asbool,
+    "timeout": float,
+    "isolation_level": str,
+    "detect_types": int,
+    "check_same_thread": asbool,
+    "cached_statements": int,
+}
+_SQLITE_URI = ("cache", "immutable", "mode", "modeof", "nolock", "psow", "vfs")  # of SQLite itself, which passes over what it does not know
+_SEVERAL = ("host", "port")  # of PostgreSQL, where one name may stand several times
 
 
 def open_named(database_url: str, *, pool_size: int) -> Engine:
@@ -31,7 +44,7 @@ def open_named(database_url: str, *, pool_size: int) -> Engine:
         create_tables(engine)
     except DBAPIError as error:
         raise UsageError(f"--database-url: {_shown(url)}: {in_one_line(error)}; {_what_to_do(url, error)}") from error
-    except (ValueError, ImportError) as error:
+    except (ValueError, OverflowError, ImportError) as error:
         raise UsageError(f"--database-url: {in_one_line(error)}") from error
     return engine
 
@@ -96,8 +109,35 @@ def _driver_options(url: URL) -> dict[str, Any]:
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql", "postgres"):
         raise UsageError(f"--database-url names {backend}; it must be sqlite:///file or postgresql://...")
+    _check_options(url, backend == "sqlite")
     if backend != "sqlite":
         return {"connect_timeout": CONNECT_SECONDS}
     if url.database in (None, "", ":memory:"):
         raise UsageError("--database-url names no file that several processes could share")
     return {}
+
+
+def _check_options(url: URL, sqlite: bool) -> None:
+    """Raise `UsageError` for what is behind the question mark and would be ignored, or understood in another way than it is meant."""
+    for name, value in url.query.items():
+        if sqlite and name in _SQLITE_URI and not _is_true(url.query.get("uri")):
+            raise UsageError(f"--database-url: {name} behind the ? goes with uri=true alone, as in sqlite:///file:tasks.db?{name}=...&uri=true")
+        if name not in (*_SQLITE, *_SQLITE_URI) if sqlite else name not in _postgres_options():
+            whose = "SQLite" if sqlite else "PostgreSQL"
+            raise UsageError(f"--database-url: behind the ? there is an option that {whose} does not know (a ? in a name or a password is %3F)")
+        if not isinstance(value, str) and (sqlite or name not in _SEVERAL):
+            raise UsageError(f"--database-url: {name} is given twice")
+        try:
+            _SQLITE.get(name, str)(str(value)) if sqlite else None
+        except ValueError:
+            raise UsageError(f"--database-url: {name} is {'neither true nor false' if _SQLITE[name] is asbool else 'no number'}") from None
+
+
+def _is_true(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "y", "t", "1")
+
+
+def _postgres_options() -> set[str]:
+    from psycopg import pq  # only where somebody names a PostgreSQL
+
+    return {option.keyword.decode() for option in pq.Conninfo.get_defaults()}

@@ -432,24 +432,32 @@ def test_an_address_leads_back(agent_id: str, task_id: str) -> None:
 
 
 def test_stdout_carries_the_protocol_and_nothing_else(tmp_path: Path) -> None:
-    """Whatever is sent, each line that comes is an answer to a request; and the process ends with its client, without a word."""
+    """Whatever is sent, each line that comes is an answer, also to what is no request; and the process ends with its client, without a word."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    broken = ["no JSON {", '{"jsonrpc":"2.0","id":"half","method":"ping","params":{"id":1,"x":"\\ud800"}}',
+              f'{{"jsonrpc":"2.0","params":{{"x":{"[" * 3_000}{"]" * 3_000}}},"id":41,"method":"ping"}}',
+              '{"jsonrpc":"2.0","id":42}', '{"jsonrpc":"2.0","id":43,"method":"ping","params":[1]}', "[]", "7"]  # fmt: skip
     asked = [("initialize", hello), ("nonsense", {}), ("resources/read", {"uri": 3}), ("resources/read", None),
              ("tools/call", {"name": "apply_state_patch", "arguments": [1]}), ("resources/list", {})]  # fmt: skip
     with subprocess.Popen(command(f"sqlite:///{tmp_path}/tasks.db"), env=env, **streams) as process:
         watchdog = threading.Timer(SECONDS, process.kill)
         watchdog.start()
-        print("no JSON {", file=process.stdin)
-        answers = []
+        answers, refusals = [], []
         for number, (method, params) in enumerate(asked):
+            for line in broken:
+                print("", line, sep="\n", file=process.stdin, flush=True)
+                refusals.append(json.loads(process.stdout.readline()))
             request = {"jsonrpc": "2.0", "id": number, "method": method} | ({} if params is None else {"params": params})
             print(json.dumps(request), file=process.stdin, flush=True)
             answers.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         assert (0, "", "") == (process.wait(SECONDS), process.stdout.read(), process.stderr.read())
         watchdog.cancel()
+    assert [None, "half", 41, 42, 43, None, None] * len(asked) == [refusal["id"] for refusal in refusals]
+    assert ([-32700] * 3 + [-32600] * 4) * len(asked) == [refusal["error"]["code"] for refusal in refusals]
+    assert all(len(json.dumps(refusal)) < 200 for refusal in refusals)
     assert list(range(len(asked))) == [answer["id"] for answer in answers]
     assert [None, -32601, -32602, -32602, -32602, None] == [answer.get("error", {}).get("code") for answer in answers]
 
@@ -463,7 +471,8 @@ def test_who_may_reach_the_server_over_http(http: SimpleNamespace) -> None:
     with httpx.Client(headers={"Accept": "application/json, text/event-stream"}) as browser:
         for headers, status in foreign:
             assert status == browser.post(http.address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers).status_code
-        assert 400 == browser.post(http.address, content="{", headers={"Content-Type": "application/json"}).status_code
+        for body in ("{", '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800"}}', "[" * 3_000 + "]" * 3_000):
+            assert 400 == browser.post(http.address, content=body, headers={"Content-Type": "application/json"}).status_code
     assert http.b.ask(http.b.client.list_tools).tools
 
 
@@ -477,6 +486,13 @@ def test_who_may_reach_the_server_over_http(http: SimpleNamespace) -> None:
         (["--database-url", "postgresql://agent:geheim@host:geheim/shop"], "in user or password are %2F"),
         (["--database-url", "postgresql://agent/x:geheim@host/shop"], "in user or password are %2F"),
         (["--database-url", "sqlite:////nowhere/tasks.db"], "make the folder /nowhere first"),
+        (["--database-url", "sqlite:///tasks.db?geheim=1"], "behind the ? there is an option that SQLite does not know"),
+        (["--database-url", "sqlite:///tasks.db?mode=ro"], "goes with uri=true"),
+        (["--database-url", "sqlite:///file:tasks.db?uri=true&geheim=1"], "behind the ? there is an option that SQLite does not know"),
+        (["--database-url", "sqlite:///tasks.db?timeout=1&timeout=2"], "timeout is given twice"),
+        (["--database-url", "sqlite:///tasks.db?timeout=geheim"], "timeout is no number"),
+        (["--database-url", "postgresql://agent@127.0.0.1:1/shop?geheim=1"], "behind the ? there is an option that PostgreSQL does not know"),
+        (["--database-url", "postgresql://agent@127.0.0.1:1/shop?connect_timeout=1&connect_timeout=2"], "connect_timeout is given twice"),
         (["--database-url", "sqlite:///tasks.db", "--http", "x"], "'x' is not a whole number"),
         (["--database-url", "sqlite:///tasks.db", "--http", "65536"], "65536 is no port"),
         ([], "the following arguments are required: --database-url"),

@@ -1,20 +1,23 @@
 """A person's word before a risky tool runs: asked once, kept with the task, and still there when another process goes on.
 
 What needs a word stands in the state's constraints, by risk level. The question names the call, so an answer can be of no other one. The task waits
-without a worker meanwhile. A yes lets this one call run, also after a crash between the yes and the effect. Anything else is a no, and the
-model is told what the person said. Of a tool that knows no keys each further run needs a word of its own. Two people who answer at once: the
-first one counts, the other is told.
+without a worker meanwhile. A yes (or ok, approve, approved) lets this one call run, also after a crash between the yes and the effect. A no (or refuse,
+refused), with or without a reason behind it, does not, and the model is told what the person said. Capitals, spaces and a full stop at the end make no
+difference. What is neither is refused where it is given, and the question stays open; the queue itself knows no agents, so what came past this module is asked
+again. Of a tool that knows no keys each further run needs a word of its own. Two people who answer at once: the first one counts, the other is told.
 
 Not handled here: who that person is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from labkit.agent.conversation import ToolCall
 from labkit.agent.state import Constraints, RiskLevel
 from labkit.agent.tools import Arguments, Tool
+from labkit.errors import UsageError
 from labkit.queue import TaskQueue
 from labkit.store.contract import storable_text
 from labkit.task import Task
@@ -22,8 +25,14 @@ from labkit.task import Task
 APPROVED = "approved"
 REFUSED = "refused"
 PERSON = "ask_person"  # the name of the tool by which a model asks
-SHOWN = 1_000  # characters of the arguments in a question
-Ask = Callable[[str], str]  # a question -> the answer; raises until there is one
+LONGEST_QUOTED = 1_000  # characters of the arguments in a question
+AskPerson = Callable[[str], str]  # a question -> the answer; raises until there is one
+_YES = re.compile(r"(yes|ok|approved?)\s*[.!]*", re.IGNORECASE)
+_NO = re.compile(r"(no|refused?)\s*([.!,:;].*)?", re.IGNORECASE | re.DOTALL)
+# subtle: what a model asks of its own ends in the name of its call alone, so it never looks like the first of these
+_YES_OR_NO = re.compile(
+    r".*( run\? \((read only|write local|external action), [^()]*\)|may have happened\. Run it again\? \([^()]*\))", re.DOTALL
+)
 
 
 def approve(queue: TaskQueue, task_id: str, to: str | None = None) -> Task:
@@ -40,8 +49,25 @@ def refuse(queue: TaskQueue, task_id: str, reason: str = "", to: str | None = No
 
 
 def answer(queue: TaskQueue, task_id: str, text: str, to: str | None = None) -> Task:
-    """Answer a question that the agent asked of its own. Errors as for `approve`."""
+    """Answer whatever the task asks. Errors as for `approve`; `UsageError` for what is neither yes nor no where one of them is asked for."""
+    asked = queue.question(task_id).text if to is None else to
+    if undecided(asked, text):
+        raise UsageError(
+            f"{text!r:.60} is neither yes nor no, and nothing was changed: say yes (ok, approve) or no (refuse), with a reason as in 'no: not today'"
+        )
     return queue.answer(task_id, text, to)
+
+
+def undecided(question: str | None, said: str) -> bool:
+    """Whether this is no answer to a question that wants a yes or a no."""
+    if not question or not isinstance(said, str) or not _YES_OR_NO.fullmatch(question):
+        return False
+    return not (_is_yes(said) or _NO.fullmatch(said.strip()))
+
+
+def asked_about(question: str, call_id: str) -> bool:
+    """Whether this question is about this call: each ends in its name."""
+    return question.endswith((f"({call_id})", f", {call_id})"))
 
 
 def needs_word(constraints: Constraints, tool: Tool) -> bool:
@@ -60,11 +86,11 @@ def question_after(call: ToolCall, begun: int) -> str:
     return f"{_shown(call)} was under way when its process died{times}, and may have happened. Run it again? ({call.id})"
 
 
-def refusal(ask: Ask, question: str, begun: int = 0) -> str | None:
+def refusal(ask: AskPerson, question: str, begun: int = 0) -> str | None:
     """None when a person said yes, else what the model is told."""
     said = ask(question)
     told = "not run again, though it may have happened before" if begun else "not run"
-    return None if said.strip().lower() in (APPROVED, "yes") else f"{told}, a person said: {said}"
+    return None if _is_yes(said) else f"{told}, a person said: {said}"
 
 
 class Question(Arguments):
@@ -73,7 +99,7 @@ class Question(Arguments):
     question: str
 
 
-def person_tool(ask: Ask) -> Tool:
+def person_tool(ask: AskPerson) -> Tool:
     """The tool by which a model asks a person; the task waits for the answer."""
 
     def run(given: dict[str, str], key: str) -> str:
@@ -83,6 +109,10 @@ def person_tool(ask: Ask) -> Tool:
     return Tool(PERSON, "Ask a person, and wait for the answer.", run, Question, RiskLevel.READ_ONLY)
 
 
+def _is_yes(said: str) -> bool:
+    return _YES.fullmatch(said.strip()) is not None
+
+
 def _shown(call: ToolCall) -> str:
-    given, more = call.arguments[:SHOWN], len(call.arguments) - SHOWN
+    given, more = call.arguments[:LONGEST_QUOTED], len(call.arguments) - LONGEST_QUOTED
     return storable_text(f"{call.name} {given}{f' [{more} characters more]' if more > 0 else ''}")

@@ -20,7 +20,7 @@ from labkit.store.contract import storable_text
 
 LONGEST_LINE = 300
 LONGEST_NAME = 60  # of a field, or of the way to it
-SHOWN = 3  # of what pydantic finds wrong
+MOST_FAULTS = 3  # of what pydantic finds wrong
 LONGEST_NUMBER = 300  # digits; what is much longer is no float, and from some length on no int either
 TOO_LARGE = "a number is too large"
 TOO_DEEP = "the arguments are JSON that is too deep, or hold half of a character"
@@ -59,8 +59,8 @@ def _told(error: ValidationError) -> str:
     wrong = error.errors(include_url=False, include_context=False, include_input=False)
     if wrong[0]["type"] == "json_invalid":
         return TOO_DEEP
-    lines = [f"{'.'.join(map(str, one['loc']))[:LONGEST_NAME] or 'arguments'}: {one['msg']}" for one in wrong[:SHOWN]]
-    return "; ".join(lines) + (f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else "")
+    lines = [f"{'.'.join(map(str, one['loc']))[:LONGEST_NAME] or 'arguments'}: {one['msg']}" for one in wrong[:MOST_FAULTS]]
+    return "; ".join(lines) + (f" and {len(wrong) - MOST_FAULTS} more" if len(wrong) > MOST_FAULTS else "")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

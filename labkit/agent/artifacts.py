@@ -117,6 +117,11 @@ class ArtifactStore:
         return f"<ArtifactStore {self._engine.url.render_as_string()}>"
 
 
+def artifact_id_of(content: str | bytes) -> str:
+    """The id under which this content is kept, or would be. Errors as for `put`."""
+    return _id_of(_raw(content))
+
+
 def _raw(content: str | bytes) -> bytes:
     if not isinstance(content, str | bytes):
         raise UnstorableValue(f"content must be text or bytes, not {type(content).__name__}", path="content")

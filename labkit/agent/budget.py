@@ -1,11 +1,12 @@
 """What a run has spent and what it may spend: it is warned when four fifths of something are gone, and stopped when all of it is.
 
 Spent is what the journal says, over all processes that worked on the run, so neither a crash nor a restart gives a budget anew. Time is time at work: a
-run that waits for a person overnight has spent nothing. The stop comes between two turns, so every effect that was made is recorded. No wait for a model
-is longer than the time that is left: the task goes back to the queue instead.
+run that waits for a person overnight has spent nothing, but one that waits for its model has. An attempt that ends without a message, since the model did
+not answer, has spent what it took. The stop comes between two turns, so every effect that was made is recorded. No wait for a model is longer than the
+time that is left: the task goes back to the queue instead, or is stopped there.
 
-Not handled here: what an attempt spent between its last message and its death, which nobody knows; bytes of artifacts, which bound what is shown instead
-of stopping the run (see `sent`); and the deadline of the task.
+Not handled here: what an attempt spent between its last message and its death, which nobody knows; the wait in the queue before another attempt; bytes of
+artifacts, which bound what is shown instead of stopping the run (see `sent`); and the deadline of the task.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from labkit.agent.approval import PERSON, Ask, needs_word, question_after, question_for, refusal
+from labkit.agent.approval import PERSON, AskPerson, needs_word, question_after, question_for, refusal
 from labkit.agent.arguments import parse_arguments
 from labkit.agent.artifacts import LARGEST_CONTENT, ArtifactStore, StoredArtifact
 from labkit.agent.conversation import ToolCall
@@ -54,7 +54,7 @@ class Calls:
     journal: ToolJournal
     artifacts: ArtifactStore
     constraints: Constraints
-    ask: Ask
+    ask: AskPerson
     learn: Callable[[ToolCall, Said], None]
     clock: Clock
     policy: RetryPolicy

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Message = Mapping[str, Any]
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
-def history_faults(messages: Sequence[Message], *, running: bool = False) -> list[str]:
+def history_faults(messages: Sequence[Mapping[str, Any]], *, running: bool = False) -> list[str]:
     """What is wrong with these messages, in their order. While a run is `running`, the calls of its last message may still be open."""
     faults = [] if messages else ["there is no message"]
     known: list[str] = []  # the calls of the last assistant message
@@ -47,7 +46,7 @@ def _answer(place: str, call: Any, known: Sequence[str], waiting: list[str]) -> 
     return [f"{place} answers {call!r}, which the last assistant message did not ask for"]
 
 
-def _calls(place: str, message: Message) -> tuple[list[str], list[str]]:
+def _calls(place: str, message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The ids of the calls of an assistant message, and what is wrong with them."""
     calls, ids, faults = message.get("tool_calls") or (), list[str](), list[str]()
     if not isinstance(calls, Sequence) or isinstance(calls, str):
@@ -75,7 +74,7 @@ def _call(call: Any) -> str:
     return "" if isinstance(function.get("arguments"), str) else f"{call['id']!r} whose arguments are no text"
 
 
-def _content(place: str, message: Message) -> list[str]:
+def _content(place: str, message: Mapping[str, Any]) -> list[str]:
     """An assistant that calls tools may say nothing; everybody else says a text, or a list of parts that are texts."""
     content = message.get("content")
     if content is None and message["role"] == "assistant" and message.get("tool_calls"):

@@ -5,7 +5,7 @@ its last message, and a call whose result is there is not made again. A message 
 processes go on with one run, the first to write goes on and the other gets `StaleJournal`. The first result of a call is the one that stays. A crash
 leaves a message or a result whole, or not at all.
 
-Each message says what it cost, so what a run has spent survives its processes too.
+Each message says what it cost, so what a run has spent survives its processes too; what was spent on a message that never came is added to the last one.
 
 Not handled here: a crash between a tool's effect and its result. The call is made again then, so the tool gets a key that stays the same; of one that
 knows no keys it is written down beforehand each time that it begins, and of two that begin at once one is told that it is not the one (see `calls`).
@@ -40,6 +40,11 @@ _RECORD = for_both(
 _BEGIN = for_both(
     "INSERT INTO tool_results (task_id, call_id, result) VALUES (:id, :call, NULL) "
     "ON CONFLICT (task_id, call_id) DO NOTHING RETURNING call_id"
+)
+# subtle: only where nobody has gone on since, or the holder of the lease would pay for one who has lost it
+_SPEND = for_both(
+    "UPDATE messages SET tokens = tokens + :tokens, millis = millis + :millis WHERE task_id = :id AND seq = :seq "
+    "AND NOT EXISTS (SELECT 1 FROM messages AS later WHERE later.task_id = :id AND later.seq > :seq) RETURNING seq"
 )
 _COST = text("SELECT sum(tokens), sum(millis) FROM messages WHERE task_id = :id")
 
@@ -77,6 +82,12 @@ class ToolJournal:
         except IntegrityError as error:
             raise StaleJournal(f"another process has written message {len(known) + 1} of task {self.task_id}") from error
         self._known = [*known, text]
+
+    def spend(self, cost: Cost) -> None:
+        """Add what was spent without a message to the last one; nothing where another process has gone on, or has not begun."""
+        if cost != NOTHING and (known := self._read()):
+            with one_commit(self._engine) as execute:
+                execute(_SPEND[self._engine.dialect.name], {"id": self.task_id, "seq": len(known), **vars(cost)})
 
     def cost(self) -> Cost:
         """What the run has cost so far, in all processes that worked on it."""

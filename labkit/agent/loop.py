@@ -2,41 +2,56 @@
 
 It is a handler for workers of the queue. The conversation is in the journal, what it knows is in the shared state, large results are in the artifact store, and
 the task's lease says who may go on; nothing that matters is in memory. Model and tools are each asked again by a policy of their own, within
-the task's deadline. A budget that is used up ends the task as failed, with a risk flag, and not in the middle of a call. A call
-that needs a person's word parks the task; the queue writes the one terminal event, with the state that ends it.
+the task's deadline; the waits between are drawn, so agents that were turned away together do not come back together. A budget that is used up ends
+the task as failed, with a risk flag, and not in the middle of a call. A call that needs a person's word parks the task; the queue writes the one
+terminal event, with the state that ends it.
 
 Whoever has lost the lease may finish what it was at, a question to the model or one call (under the key of that call), and is stopped when it next
 tells those who watch. What it writes until then goes on from what is there, or is refused (`StaleJournal`); the holder goes on from that.
 
-Not handled here: two conversations about one task, and fencing the outside world: a tool without a key that a slow process has begun may end after a person
-has said yes to another run.
+Not handled here: two conversations about one task; fencing the outside world: a tool without a key that a slow process has begun may end after a person
+has said yes to another run; and the list of open questions in the moment between learning and recording a result, in which a slow process may add its own.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
-from labkit.agent.approval import PERSON, person_tool
+from labkit.agent.approval import PERSON, person_tool, undecided
 from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.budget import EXHAUSTED, UNDER_PRESSURE, pressed, stop_if_spent, time_left, used
-from labkit.agent.calls import Calls, Said, first_line
+from labkit.agent.calls import Calls, first_line
 from labkit.agent.conversation import Message, ToolCall, converse, turns
 from labkit.agent.journal import Cost, ToolJournal
+from labkit.agent.known import Known
 from labkit.agent.model import SECONDS, model_name
-from labkit.agent.observe import observe
 from labkit.agent.sent import to_send
-from labkit.agent.state import AgentState, StatePatch
-from labkit.agent.states import AgentStates, Patch
+from labkit.agent.state import AgentState
+from labkit.agent.states import AgentStates
 from labkit.agent.tools import Tool, toolbox
 from labkit.agent.turn import ask_model
 from labkit.checkpoint import CheckpointManager
 from labkit.clock import Clock
-from labkit.errors import BudgetExhausted, StaleJournal, UnstorableValue, UsageError
+from labkit.database import in_one_line
+from labkit.deadline import Deadline
+from labkit.errors import (
+    BudgetExhausted,
+    DeadlineExceeded,
+    ModelRefused,
+    ModelUnavailable,
+    StaleJournal,
+    StoreBusy,
+    StoreFull,
+    UnstorableValue,
+    UsageError,
+)
 from labkit.progress import ProgressLog
 from labkit.progress.update import Status
 from labkit.queue.job import Ask, Job
@@ -47,7 +62,7 @@ if TYPE_CHECKING:
     import openai
 
 _log = logging.getLogger("labkit.agent")
-MODEL_POLICY = RetryPolicy(max_attempts=4, cap=30.0)
+MODEL_POLICY = RetryPolicy(max_attempts=4, cap=30.0)  # with waits that are drawn, as the next one
 TOOL_POLICY = RetryPolicy(max_attempts=3)
 
 
@@ -59,7 +74,8 @@ def _goal_alone(task: Task) -> AgentState:
 class Agent:
     """A handler for a `Worker`: `Worker(queue, Agent(...), "w1")`. `name` is the agent's id in the shared states.
 
-    `begin` makes the first state of a task: goal, plan, budget, which risks need a person's word.
+    `begin` makes the first state of a task, once: goal, plan, budget, which risks need a person's word. `rng` draws the waits of the policies of this
+    module; without one each attempt has one of its own, made of the task's id, so tasks differ and runs do not. A policy that is given is used as it is.
     """
 
     name: str
@@ -69,9 +85,10 @@ class Agent:
     clock: Clock
     begin: Callable[[Task], AgentState] = _goal_alone
     model: str = field(default_factory=model_name)
-    model_policy: RetryPolicy = MODEL_POLICY
-    tool_policy: RetryPolicy = TOOL_POLICY
+    model_policy: RetryPolicy | None = None
+    tool_policy: RetryPolicy | None = None
     checkpoints: CheckpointManager | None = None
+    rng: random.Random | None = None
 
     def __post_init__(self) -> None:
         if dict(self.tools) != toolbox(*self.tools.values()) or PERSON in self.tools:
@@ -90,21 +107,35 @@ class _Run:
     def __init__(self, agent: Agent, job: Job) -> None:
         self._agent, self._job, self._task_id = agent, job, job.task.id
         self._journal = ToolJournal(agent.engine, self._task_id)
-        self._states = AgentStates(agent.engine)
-        self._state = self._states.begin(agent.name, self._task_id, agent.begin(job.task)).state
+        artifacts = ArtifactStore(agent.engine)
+        first = lambda: agent.begin(job.task)  # noqa: E731
+        self._known = Known(AgentStates(agent.engine), artifacts, agent.name, self._task_id, first)
         tools = {**agent.tools, PERSON: person_tool(self._ask)}
         self._schemas = [tool.schema() for tool in tools.values()]
+        rng = agent.rng or random.Random(f"labkit {self._task_id} {job.task.attempt}")
+        self._model_policy = agent.model_policy or replace(MODEL_POLICY, rng=rng)
         self._calls = Calls(
-            tools, self._journal, ArtifactStore(agent.engine), self._state.constraints, self._ask, self._learn,
-            agent.clock, agent.tool_policy, job.deadline,
+            tools, self._journal, artifacts, self._known.state.constraints, self._ask, self._known.learn,
+            agent.clock, agent.tool_policy or replace(TOOL_POLICY, rng=rng), job.deadline,
         )  # fmt: skip
-        self._tokens, self._since = 0, agent.clock.monotonic()
+        self._tokens, self._since, self._call_id = 0, agent.clock.monotonic(), ""
         told = ProgressLog(agent.engine).after(self._task_id) if self.messages() else []
         self._told = told[-1][1] if told else None
 
     def to_the_end(self) -> str:
         """The model's final answer."""
         self._checkpoint("on_state_change")
+        try:
+            return self._conversed()
+        except DeadlineExceeded:
+            self._pay()
+            self._budgeted()  # subtle: it may be the run's own time that is over, and not the task's
+            raise
+        except Exception:
+            self._pay()
+            raise
+
+    def _conversed(self) -> str:
         said = len(self.messages())
         while True:
             try:
@@ -112,9 +143,6 @@ class _Run:
                 # subtle: what somebody added while the model said its last word makes it no last word
                 if self._amended(self.messages())[-1]["role"] == "assistant":
                     return answer
-            except BudgetExhausted:
-                self._patch(StatePatch(risk_flags=[UNDER_PRESSURE, EXHAUSTED]))
-                raise
             except StaleJournal:
                 # subtle: who holds the lease goes on from there; who does not hears of it at the next word to those who watch
                 before, said = said, len(self.messages())
@@ -125,32 +153,61 @@ class _Run:
         return self._journal.messages()
 
     def append(self, message: Message) -> None:
-        now = self._agent.clock.monotonic()
-        self._journal.append(message, Cost(self._tokens, round(1000 * (now - self._since))))
-        self._tokens, self._since = 0, now
+        self._journal.append(message, self._cost())
         self._checkpoint("every_step" if message["role"] == "tool" else "every_iteration")
+
+    def _cost(self) -> Cost:
+        """What was spent since this was asked last."""
+        before, tokens = self._since, self._tokens
+        self._tokens, self._since = 0, self._agent.clock.monotonic()
+        return Cost(tokens, round(1000 * (self._since - before)))
+
+    def _pay(self) -> None:
+        """Write down what was spent since the last message, where there is none to come."""
+        try:
+            self._journal.spend(self._cost())
+        except (StoreBusy, StoreFull, SQLAlchemyError) as error:
+            told = f"{type(error).__name__}: {in_one_line(error)}"
+            _log.warning("task %s: what its attempt took is not counted: %s", self._task_id, told, extra={"task": self._task_id})
 
     def _think(self, messages: list[Message]) -> Message:
         """Ask the model, unless the task is no longer worth it or a budget is used up."""
         self._job.check()
         messages = self._amended(messages)
-        turn, budget, cost = turns(messages) + 1, self._state.budget, self._journal.cost()
-        parts = used(messages, cost, budget)
-        stop_if_spent(parts, budget)
-        sent, short = to_send(messages, self._state)
-        if short or pressed(parts):
-            self._patch(StatePatch(risk_flags=[UNDER_PRESSURE]))
+        turn, (parts, left) = turns(messages) + 1, self._budgeted()
+        request = to_send(messages, self._known.state)
+        self._known.keep(request.wholes)
+        if request.short or pressed(parts):
+            self._known.flag(UNDER_PRESSURE)
         self._tell(turn, "thinking")
-        within = time_left(budget, cost, self._agent.clock, self._job.deadline)
-        said = self._agent.model_policy.run(
-            lambda: ask_model(
-                self._agent.client, self._agent.model, sent, self._schemas, number=turn, seconds=within.for_step(SECONDS)
-            ),
-            self._agent.clock,
-            within,
-        )
-        self._tokens = said.tokens
-        return said.message
+        return self._said(request.messages, turn, left)
+
+    def _budgeted(self) -> tuple[Mapping[str, float], Deadline]:
+        """The parts of the budget that are spent, and when its time is over. Stops the run, with its flags, where one is used up."""
+        budget, cost = self._known.state.budget, self._journal.cost()
+        parts = used(self.messages(), cost, budget)
+        try:
+            stop_if_spent(parts, budget)
+        except BudgetExhausted:
+            self._known.flag(UNDER_PRESSURE, EXHAUSTED)
+            raise
+        return parts, time_left(budget, cost, self._agent.clock, self._job.deadline)
+
+    def _said(self, sent: list[Message], turn: int, within: Deadline) -> Message:
+        """The model's answer, asked for again as the policy says; whatever it cost is counted."""
+
+        def ask() -> Message:
+            try:
+                said = ask_model(
+                    self._agent.client, self._agent.model, sent, self._schemas, number=turn, seconds=within.for_step(SECONDS)
+                )
+            except (ModelUnavailable, ModelRefused) as error:
+                self._tokens += error.tokens
+                raise
+            self._tokens += said.tokens
+            return said.message
+
+        return self._model_policy.run(ask, self._agent.clock, within)
 
     def _amended(self, messages: list[Message]) -> list[Message]:
         """The conversation with what people have added to the task since; the first word was the task itself."""
@@ -162,7 +219,7 @@ class _Run:
     def _answer(self, call: ToolCall) -> str:
         """Answer one call, and tell those who watch."""
         self._job.check()
-        turn = turns(self.messages())
+        turn, self._call_id = turns(self.messages()), call.id
         told = self._calls.kept(call)
         if told is None:
             self._tell(turn, "tool_call", tool=call.name)
@@ -177,27 +234,25 @@ class _Run:
             self._job.tell(step, status, message, tool=tool)
         self._told = None
 
-    def _learn(self, call: ToolCall, said: Said) -> None:
-        self._patch(lambda state: observe(state, call, said))
-
     def _ask(self, question: str) -> str:
         """A person's answer; as long as there is none the question is open, and the task is parked."""
         try:
             said = self._job.ask(question)
+            if undecided(question, said):
+                _log.warning("task %s: told neither yes nor no, it asks again", self._task_id, extra={"task": self._task_id})
+                raise Ask(question)
         except Ask:
-            self._patch(StatePatch(open_questions=[question]))
+            if self._journal.result(self._call_id) is None:  # else others went on, and it was answered to them
+                self._known.asks(question)
             raise
-        self._patch(StatePatch(answered=[question]))
+        self._known.was_told(question)
         return said
-
-    def _patch(self, patch: Patch) -> None:
-        self._state = self._states.patch(self._agent.name, self._task_id, patch).state
 
     def _checkpoint(self, trigger: str) -> None:
         """A picture of the run, for people; it goes on from its journal."""
         if self._agent.checkpoints is None:
             return
-        known = {"state": self._state.model_dump(mode="json"), "messages": len(self.messages())}
+        known = {"state": self._known.state.model_dump(mode="json"), "messages": len(self.messages())}
         try:
             self._agent.checkpoints.maybe_save(self._job.task, trigger, extra=known)
         except UnstorableValue as error:  # of a state that another agent has filled with what no checkpoint holds

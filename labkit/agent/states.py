@@ -31,6 +31,7 @@ from labkit.tables import agent_states
 
 TRIES = 100  # of a patch without an expected version, each lost to another that went through
 LARGEST_STATE = 1_048_576  # bytes of its JSON; large results belong into the ArtifactStore
+FOR_FLAGS = 4_096  # bytes more for a patch that brings nothing but flags: a full state can still be flagged
 Keys = list[tuple[str, str]]
 Patch = StatePatch | Callable[[AgentState], StatePatch]
 
@@ -73,12 +74,18 @@ class AgentStates:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def begin(self, agent_id: str, task_id: str, state: AgentState) -> KeptState:
+    def begin(self, agent_id: str, task_id: str, state: AgentState | Callable[[], AgentState]) -> KeptState:
         """Keep `state` as version 1 unless there is one; what is there then. So a restarted process calls it again.
 
-        `UnstorableValue`, and for more than 1 MiB `ValueTooLarge`; nothing is kept then.
+        A function that makes the state is called only where there is none. `UnstorableValue`, and for more than 1 MiB `ValueTooLarge`; nothing is kept then.
         """
-        ids, written = _ids(agent_id, task_id), _encode(state)
+        ids = _ids(agent_id, task_id)
+        if not isinstance(state, AgentState) and callable(state):
+            try:
+                return self.get(agent_id, task_id)
+            except StateNotFound:
+                state = state()
+        written = _encode(state)
         if self._run(_BEGIN, ids | {"state": written}):
             return KeptState(ids["agent"], ids["task"], 1, _decode(ids, written))
         return self.get(agent_id, task_id)
@@ -102,7 +109,8 @@ class AgentStates:
     def patch(self, agent_id: str, task_id: str, patch: Patch, *, expected: int | None = None) -> KeptState:
         """Apply the patch to the newest state, or only to version `expected`; what is stored then. A function makes its patch of that state.
 
-        `StaleState` when another was written after the expected version, `StateNotFound`, and without an expected version
+        `StaleState` when another was written after the expected version, `StateNotFound`, `ValueTooLarge` for what would be more than 1 MiB (4 KiB more
+        where it brings nothing but flags, so that a full state can be flagged), and without an expected version
         `StoreBusy` when 100 others came between; nothing was changed by this call then.
         """
         if expected is not None:
@@ -111,10 +119,12 @@ class AgentStates:
             kept = self.get(agent_id, task_id)
             if expected is not None and kept.version != expected:
                 raise _stale(kept.agent_id, kept.task_id, expected, kept.version)
-            after = apply_patch(kept.state, patch(kept.state) if callable(patch) else patch)
+            made = patch(kept.state) if callable(patch) else patch
+            after = apply_patch(kept.state, made)
             if after == kept.state:
                 return kept
-            written = self._write(kept, after)  # subtle: without a lock since the read; the version tells
+            # subtle: without a lock since the read; the version tells
+            written = self._write(kept, after, LARGEST_STATE + FOR_FLAGS * _only_flags(kept.state, made))
             if written is not None:
                 return written
         raise StoreBusy(f"others changed the state of task {task_id} {TRIES} times in the meantime")
@@ -127,10 +137,10 @@ class AgentStates:
         with reading(self._engine) as connection:
             return [(row.agent_id, row.task_id) for row in connection.execute(query)]
 
-    def _write(self, kept: KeptState, after: AgentState) -> KeptState | None:
+    def _write(self, kept: KeptState, after: AgentState, largest: int) -> KeptState | None:
         """The new version in place of the one that was read; None when that is not there any more."""
         ids = {"agent": kept.agent_id, "task": kept.task_id}
-        written = _encode(after)
+        written = _encode(after, largest)
         if not self._run(_WRITE, ids | {"state": written, "version": kept.version, "now": None}):
             return None
         return KeptState(kept.agent_id, kept.task_id, kept.version + 1, _decode(ids, written))
@@ -152,6 +162,12 @@ def _ids(agent_id: str, task_id: str) -> dict[str, str]:
     return ids
 
 
+def _only_flags(state: AgentState, patch: StatePatch) -> bool:
+    """Whether it brings nothing else; it may still take something away: a question that was answered, steps that are done."""
+    news = patch.facts or patch.artifacts or patch.open_questions
+    return not news and (patch.plan is None or patch.plan == state.plan[len(state.plan) - len(patch.plan) :])
+
+
 def _stale(agent_id: str, task_id: str, expected: int, newest: int) -> StaleState:
     told = f"version {expected} of task {task_id} of agent {agent_id} is not the newest, {newest} is"
     return StaleState(f"{told}: read it and apply again", version=newest)
@@ -161,7 +177,7 @@ def _damaged(ids: dict[str, str]) -> StoreCorrupt:
     return StoreCorrupt(f"the state of task {ids['task']} of agent {ids['agent']} is damaged")
 
 
-def _encode(state: AgentState) -> str:
+def _encode(state: AgentState, largest: int = LARGEST_STATE) -> str:
     if not isinstance(state, AgentState):
         raise UnstorableValue(f"state must be an AgentState, not {type(state).__name__}", path="state")
     try:
@@ -172,9 +188,9 @@ def _encode(state: AgentState) -> str:
         raise UnstorableValue(f"state cannot be JSON: {error}", path="state") from error
     if not same:
         raise UnstorableValue("state would come back from JSON as something else", path="state")
-    if (length := len(written)) > LARGEST_STATE:
+    if (length := len(written)) > largest:
         raise ValueTooLarge(
-            f"the state has {length} bytes, more than {LARGEST_STATE}: put large results into the ArtifactStore",
+            f"the state has {length} bytes, more than {largest}: put large results into the ArtifactStore",
             path="state",
         )
     return written

@@ -1,8 +1,9 @@
 """One question to the model: what comes back is a message that can be kept, or an error that says whether asking again may help.
 
-Asking has no effect outside, so a lost answer is asked for again. An answer without a choice, or with nothing in it, counts as none. Refusals that will
-never change (a wrong key, a request that the endpoint does not take) are raised at once. No error of ours holds a word of the conversation, of the
-answer or of a key: endpoints like to echo what they were sent.
+Asking has no effect outside, so a lost answer is asked for again. An answer without a choice, or with nothing in it, counts as none, and so does one that
+was cut at its longest length (`finish_reason` is `length`): half an answer is none, and half a list of calls is another list. Refusals that will never
+change (a wrong key, a request that the endpoint does not take, an answer that its filter has struck) are raised at once. What an answer of no use
+has cost stands in its error. No error of ours holds a word of the conversation, of the answer or of a key: endpoints like to echo what they were sent.
 
 Not handled here: how often to ask again (see `loop`).
 """
@@ -73,18 +74,35 @@ def _wait(retry_after: str | None, date: str | None) -> float:
 
 def _turn(answer: Any, asked: Sequence[Message], number: int) -> Turn:
     try:
-        said = answer.choices[0].message
+        choice = answer.choices[0]
+        said, end = choice.message, getattr(choice, "finish_reason", None)
         calls = [(str(one.function.name), _text(one.function.arguments)) for one in said.tool_calls or ()]
-        text = _text(said.content or getattr(said, "refusal", None) or "")
+        text = _text(_joined(said.content) or getattr(said, "refusal", None) or "")
         spent = getattr(answer.usage, "total_tokens", None)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelUnavailable(f"the model's endpoint gave an answer without a message: {type(error).__name__}") from None
-    if not text.strip() and not calls:
-        raise ModelUnavailable("the model said nothing")
     message = cleaned(text, calls, number)
     if not isinstance(spent, int) or not 0 < spent < MOST_TOKENS:
         spent = sum(len(str(one)) for one in [*asked, message]) // CHARS_PER_TOKEN
+    if end == "content_filter":
+        raise ModelRefused("the model's endpoint has filtered the answer out (content_filter)", tokens=spent)
+    if end == "length":
+        raise ModelUnavailable("the model's answer was cut at its longest length (length)", tokens=spent)
+    if not text.strip() and not calls:
+        raise ModelUnavailable("the model said nothing", tokens=spent)
     return Turn(message, spent)
+
+
+def _joined(content: object) -> object:
+    """The texts of an answer that comes in parts, one after the other; other parts, such as what a model thought on the way, are no answer."""
+    if not isinstance(content, list):
+        return content
+    texts = [part if isinstance(part, str) else _part(part) for part in content]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _part(part: object) -> object:
+    return part.get({"text": "text", "refusal": "refusal"}.get(str(part.get("type")), "")) if isinstance(part, Mapping) else None
 
 
 def _text(said: object) -> str:

@@ -1,8 +1,8 @@
 """`labkit mcp`: the shared states of one database over stdio, or over HTTP on this machine only.
 
-Over stdio standard output carries the protocol and nothing else, and the server ends when its client closes the other side. Over HTTP it listens at
-127.0.0.1, answers `/mcp`, refuses a foreign Host or Origin (a page in a browser cannot reach it under another name), says in its first
-line where it listens, and ends at SIGTERM or Ctrl-C.
+Over stdio standard output carries the protocol and nothing else, each line that is no message is answered too, and the server ends when its client
+closes the other side. Over HTTP it listens at 127.0.0.1, answers `/mcp`, refuses a foreign Host or Origin (a page in a browser cannot reach it under
+another name), says in its first line where it listens, and ends at SIGTERM or Ctrl-C.
 
 Not handled here: another machine. Nothing here asks who is calling, so nothing here listens to the outside.
 """
@@ -23,6 +23,7 @@ from sqlalchemy import Engine
 from labkit.agent.states import AgentStates
 from labkit.errors import UsageError
 from labkit.mcp_server.server import CONNECTIONS, StateServer
+from labkit.mcp_server.unreadable import Answered
 from labkit.opening import open_named
 from labkit.serving import listening, serve_until_told
 
@@ -49,7 +50,7 @@ def _over_stdio(engine: Engine) -> None:
     async def run() -> None:
         server = StateServer(AgentStates(engine)).server
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            await server.run(Answered(read, write), write, server.create_initialization_options())
 
     gone = False
     # subtle: a thread waits for the next line, and nothing can call it back; what is written is whole or not there

@@ -1,8 +1,9 @@
 """Control of one task over a WebSocket: cancel it, change its priority, amend it, answer or approve what it asks.
 
 Each message is one JSON object with an `action`; each gets one reply, in order, with the task as it is then or the reason why nothing was changed. A refused
-message ends nothing: the connection stays. All it does is one call of the queue, so it takes effect once, whichever server process it
-reaches and whichever worker holds the task.
+message ends nothing: the connection stays. All it does is one call of the queue, so it takes effect whichever server process it reaches and whichever
+worker holds the task. A message whose reply was lost may be sent again: a cancel and a priority are the same twice, of an answer the first one counts, and
+an amendment that says which one it is (`number`) stands there once.
 
 Not handled here: telling of progress (see `sse`), and who may control (see `guard`).
 """
@@ -26,12 +27,12 @@ Act = Callable[[TaskQueue, str, dict[str, Any]], object]
 ACTIONS: dict[str, tuple[Act, dict[str, type]]] = {
     "cancel": (lambda queue, task, said: queue.cancel(task, said.get("reason", "")), {}),
     "priority": (lambda queue, task, said: queue.set_priority(task, said["priority"]), {"priority": int}),
-    "amend": (lambda queue, task, said: queue.amend(task, said["text"]), {"text": str}),
-    "answer": (lambda queue, task, said: queue.answer(task, said["text"], said.get("question")), {"text": str}),
+    "amend": (lambda queue, task, said: queue.amend(task, said["text"], said.get("number")), {"text": str}),
+    "answer": (lambda queue, task, said: approval.answer(queue, task, said["text"], said.get("question")), {"text": str}),
     "approve": (lambda queue, task, said: approval.approve(queue, task, said.get("question")), {}),
     "refuse": (lambda queue, task, said: approval.refuse(queue, task, said.get("reason", ""), said.get("question")), {}),
 }
-OPTIONAL = {"reason": str, "question": str}
+OPTIONAL = {"reason": str, "question": str, "number": int}
 
 
 async def control(socket: WebSocket) -> None:

@@ -1,20 +1,23 @@
-"""A person's word: asked once, kept over restarts, for one call alone, and what is not a yes is a no that the model hears."""
+"""A person's word: asked once, kept over restarts, for one call alone; a yes, a no that the model hears, or nothing that counts."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from pydantic import field_validator
 from sqlalchemy import Engine
 
-from labkit.agent.approval import answer, approve, question_after, question_for, refuse
+from labkit.agent.approval import answer, approve, person_tool, question_after, question_for, refuse, undecided
 from labkit.agent.conversation import ToolCall
 from labkit.agent.script import Message, calls, results, says
 from labkit.agent.state import AgentState, Constraints, HumanInTheLoop, RiskLevel
-from labkit.agent.tools import disk_tools, toolbox
+from labkit.agent.tools import Arguments, disk_tools, toolbox
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
-from labkit.errors import InvalidTransition, TaskNotFound, TransientError, UnstorableValue
+from labkit.errors import InvalidTransition, TaskNotFound, TransientError, UnstorableValue, UsageError
 from labkit.faults import End, Process, Scenario, interleave
 from labkit.queue import Lease, TaskQueue
 from labkit.task import TaskState
@@ -57,7 +60,7 @@ def test_a_yes(both: Bench) -> None:
     other.engine.dispose()
 
 
-@pytest.mark.parametrize("said", ["refused", "refused: not on a Friday", "no", "", "approved, but later", "да", "yes no"])
+@pytest.mark.parametrize("said", ["refused", "refused: not on a Friday", "no", "No, wait", " refuse.", "NO! Never.\nNever."])
 def test_a_no(bench: Bench, said: str) -> None:
     """Nothing happens, the model hears what the person said, and goes on."""
     task = bench.run(bench.agent(cleans, watched=True))
@@ -71,13 +74,101 @@ def test_a_no(bench: Bench, said: str) -> None:
     assert ([], [], ["refused: clean_logs"]) == (list(bench.cloud.effects()), bench.state(task.id).open_questions, bench.state(task.id).risk_flags)
 
 
-@pytest.mark.parametrize("said", ["approved", " Yes\n", "YES"])
+@pytest.mark.parametrize("said", ["approved", " Yes\n", "YES", "ok", "yes.", "Yes!", "approve", "OK !"])
 def test_ways_to_say_yes(bench: Bench, said: str) -> None:
-    """In large letters, too."""
+    """In large letters, and with a full stop, too."""
     task = bench.run(bench.agent(cleans, watched=True))
     answer(bench.queue(), task.id, said)
     bench.work(bench.agent(cleans, watched=True))
     assert (TaskState.COMPLETED, 1) == (bench.checked(task.id).state, len(bench.cloud.effects()))
+
+
+@pytest.mark.parametrize("said", ["", "approved, but later", "да", "yes no", "no idea", "y", "maybe\nnot", "\x00", "yes" + " " * 1_000_000 + "x"])
+def test_neither_yes_nor_no(bench: Bench, said: str) -> None:
+    """One line says so to whoever said it, the question stays open, and a yes after it counts."""
+    task_id = bench.run(bench.agent(cleans, watched=True)).id
+    asked = waits(bench, task_id)
+    for to in (None, asked):
+        with pytest.raises(UsageError) as told:
+            answer(bench.queue(), task_id, said, to)
+        line = str(told.value)
+        assert (True, 1, True) == ("is neither yes nor no" in line, len(line.splitlines()), len(line) < 220)
+    assert asked == waits(bench, task_id)
+    answer(bench.queue(), task_id, "ok", asked)
+    bench.work(bench.agent(cleans, watched=True))
+    assert (TaskState.COMPLETED, 1) == (bench.checked(task_id).state, len(bench.cloud.effects()))
+
+
+def test_neither_yes_nor_no_past_the_agent(both: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """The queue knows no agents: what it was given is nothing that counts, the same question is put again, and what was said is in no log."""
+    task_id = both.run(both.agent(cleans, watched=True)).id
+    asked = waits(both, task_id)
+    both.queue().answer(task_id, "go ahead, the PIN is 4711")
+    both.work(both.agent(cleans, watched=True))
+    assert (asked, None, []) == (waits(both, task_id), both.queue().question(task_id).answer, list(both.cloud.effects()))
+    assert "neither yes nor no" in caplog.text
+    assert "4711" not in caplog.text
+    approve(both.queue(), task_id)
+    both.work(both.agent(cleans, watched=True))
+    assert (TaskState.COMPLETED, 1) == (both.checked(task_id).state, len(both.cloud.effects()))
+
+
+def test_which_questions_want_a_yes_or_a_no() -> None:
+    """Those of risky calls and of second runs, whatever the arguments hold; none that a model asks, even in the same words."""
+    asked: list[str] = []
+    person = person_tool(lambda question: asked.append(question) or "")  # type: ignore[func-returns-value]
+    for arguments in ("{}", "{)\n(", "x" * 5_000):
+        one = ToolCall("turn1_call1", "do", arguments)
+        for level in RiskLevel:
+            wanted = question_for(one, tool(lambda given, key: "ok", risk=level))
+            person({"question": wanted}, "t1:turn1_call1")
+            assert undecided(wanted, "well")
+        assert undecided(question_after(one, 1), "well")
+        assert undecided(question_after(one, 2), "well")
+    assert not any(undecided(question, "well") for question in [*asked, "Which host? (turn1_call1)", "", None])
+
+
+class Overslept(Arguments):
+    """Reading it takes longer than the lease, once."""
+
+    what: str = ""
+
+    @field_validator("what")
+    @classmethod
+    def later(cls, what: str) -> str:
+        if MEANWHILE:
+            MEANWHILE.pop()()
+        return what
+
+
+MEANWHILE: list[Callable[[], object]] = []
+
+
+@pytest.mark.parametrize("how_far", range(3))
+def test_a_question_of_somebody_who_lost_the_lease(both: Bench, how_far: int) -> None:
+    """He is about to ask what his successor has asked by now, or was told, or has left behind: no question is left open that is not asked."""
+    do = replace(tool(lambda given, key: both.cloud.clean_logs("web-1", key=key)), arguments=Overslept)
+    agent = both.agent(asks_once(*[("do", {"what": "x"})] * 2), {"do": do}, watched=True)
+    task_id = both.queue().submit("do it")
+
+    def goes_on(yeses: int) -> None:
+        both.work(agent, "w2")
+        for _ in range(yeses):
+            waits(both, task_id)
+            approve(both.queue(), task_id)
+            both.work(agent, "w2")
+
+    def meanwhile() -> None:
+        both.ticks.frozen = True
+        both.clock.sleep(61)
+        goes_on(how_far)
+
+    MEANWHILE.append(meanwhile)
+    zombie = both.work(agent)
+    both.ticks.frozen = False
+    assert (1, []) == (zombie.lost, MEANWHILE)
+    goes_on(2 - how_far)
+    assert (TaskState.COMPLETED, 2, []) == (both.checked(task_id).state, len(both.cloud.effects()), both.state(task_id).open_questions)
 
 
 def test_two_calls_in_one_message(both: Bench) -> None:

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from labkit.agent.journal import ToolJournal
+from labkit.agent.journal import NOTHING, Cost, ToolJournal
 from labkit.errors import StaleJournal, UnstorableValue
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5)
@@ -39,6 +39,21 @@ def test_the_second_of_two_processes_is_told(engine: Engine) -> None:
     assert [m["content"] for m in other.messages()] == ["first", "by one"]
     other.append({"content": "third"})
     assert len(ToolJournal(engine, "t1").messages()) == 3
+
+
+def test_what_was_spent_without_a_message(engine: Engine) -> None:
+    """It is added to what the run has cost, for whoever reads it; not where another process has gone on, and not before the first word."""
+    one, other = ToolJournal(engine, "t1"), ToolJournal(engine, "t1")
+    one.spend(Cost(1, 1))
+    one.append({"content": "first"}, Cost(10, 100))
+    other.messages()
+    one.spend(NOTHING)
+    one.spend(Cost(5, 50))
+    other.spend(Cost(5, 50))
+    assert Cost(20, 200) == ToolJournal(engine, "t1").cost()
+    one.append({"content": "by one"}, Cost(1, 1))
+    other.spend(Cost(1_000, 1_000))
+    assert (Cost(21, 201), Cost()) == (ToolJournal(engine, "t1").cost(), ToolJournal(engine, "t2").cost())
 
 
 def test_the_first_result_of_a_call_stays(engine: Engine) -> None:

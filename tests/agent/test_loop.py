@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,22 +16,27 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from labkit.agent.approval import approve
+from labkit.agent.approval import answer, approve
+from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.history import history_faults
-from labkit.agent.journal import ToolJournal
+from labkit.agent.journal import Cost, ToolJournal
+from labkit.agent.loop import MODEL_POLICY
 from labkit.agent.model import open_client
-from labkit.agent.script import Message, ScriptedModel, calls, results, says
-from labkit.agent.state import Budget, Fact, StatePatch
-from labkit.agent.states import AgentStates
+from labkit.agent.script import Message, ScriptedModel, calls, completion, results, says
+from labkit.agent.sent import INSTRUCTIONS
+from labkit.agent.state import AgentState, Budget, Fact, StatePatch
+from labkit.agent.states import FOR_FLAGS, LARGEST_STATE, AgentStates
 from labkit.agent.tools import disk_tools
 from labkit.checkpoint import CheckpointManager, CheckpointStore
 from labkit.checkpoint.manager import STRATEGIES
 from labkit.clock import VirtualClock
 from labkit.cloud import FileLedger
+from labkit.errors import StoreBusy
 from labkit.queue import TaskQueue, Worker
-from labkit.task import TaskState
+from labkit.task import Task, TaskState
 from tests.agent.conftest import ROOT
 from tests.agent.runs import Bench, Reply, asks_once, cleans, tool
+from tests.agent.worlds import UNWATCHED
 from tests.queue.helpers import until
 
 FLAGS = ["budget_pressure", "budget_exhausted"]
@@ -159,8 +166,88 @@ def test_bytes_of_results(bench: Bench) -> None:
     big = {"do": tool(lambda given, key: "line\n" * 300)}
     task = bench.run(bench.agent(reply, big, budget=Budget(max_artifact_bytes_in_context=4_000)))
     assert (TaskState.COMPLETED, FLAGS[:1]) == (task.state, bench.state(task.id).risk_flags)
-    assert max(sizes) < 4_000 + 9 * 150
+    assert max(sizes) < 4_000 + 9 * 200
     assert [1_500] * 8 == [len(text) for text in bench.tool_texts(task.id)]
+
+
+@pytest.mark.parametrize("most", [0, 300])
+def test_what_is_cut_is_in_the_store(both: Bench, most: int) -> None:
+    """Also a short result, under the name that the line gives: nothing that a model was shown once can be read nowhere any more."""
+    shown: list[str] = []
+
+    def reply(messages: list[Message]) -> Message:
+        shown.extend(message["content"] for message in messages if message["role"] == "tool")
+        return says("done") if len(results(messages)) == 3 else calls(("do", {}))
+
+    texts = [f"result {number}\n" + "x" * size for number, size in enumerate((150, 1_200, 5_000))]
+    left = list(texts)
+    task = both.run(both.agent(reply, {"do": tool(lambda given, key: left.pop(0))}, budget=Budget(max_artifact_bytes_in_context=most)))
+    assert TaskState.COMPLETED == task.state
+    store, named = ArtifactStore(both.engine), {one.artifact_id: one for one in both.state(task.id).artifacts}
+    cut = {line.rpartition(" ")[2].rstrip("]") for line in shown if "older result, cut" in line}
+    assert cut <= named.keys()
+    assert {"do"} == {one.type for one in named.values()}
+    assert {*texts} <= {store.get(artifact_id).text for artifact_id in named}
+    assert {*texts[:2]} <= {store.get(artifact_id).text for artifact_id in cut}
+
+
+def test_a_goal_of_many_bytes(both: Bench) -> None:
+    """The model is shown its beginning and all that is known; the whole is in the conversation, and in the artifact store under the name that is shown."""
+    known: list[Any] = []
+
+    def reply(messages: list[Message]) -> Message:
+        known.append(json.loads(messages[0]["content"].removeprefix(INSTRUCTIONS)))
+        return cleans(messages)
+
+    goal = "Clean the logs of web-1, but first read this: " + "blah " * 2_000
+    task = both.run(both.agent(reply, begin=lambda task: AgentState(goal=task.user_input, constraints=UNWATCHED)), goal)
+    assert (TaskState.COMPLETED, 2) == (task.state, len(known[-1]["facts"]))
+    assert known[-1]["goal"].startswith("Clean the logs of web-1")
+    artifact_id = known[-1]["goal"].rpartition(" ")[2].rstrip("]")
+    assert (goal, ["goal"]) == (ArtifactStore(both.engine).get(artifact_id).text, [one.type for one in both.state(task.id).artifacts])
+
+
+def filled(bench: Bench, task_id: str, *, left: int) -> None:
+    """Another agent fills the state up to so many bytes."""
+    states = AgentStates(bench.engine)
+    room = LARGEST_STATE - len(json.dumps(states.get("ops", task_id).state.model_dump(mode="json")))
+    states.patch("ops", task_id, StatePatch(facts=[Fact(key="a", value="x" * (room - left - 100), source="other")]))
+    rest = LARGEST_STATE - len(json.dumps(states.get("ops", task_id).state.model_dump(mode="json"))) - left
+    states.patch("ops", task_id, StatePatch(plan=[*states.get("ops", task_id).state.plan, "x" * (rest - 4)]))
+
+
+@pytest.mark.parametrize("left", [0, 40])
+@pytest.mark.parametrize("flags", [0, FOR_FLAGS])
+def test_another_agent_fills_the_state(both: Bench, left: int, flags: int) -> None:
+    """While a tool runs: its effect is recorded all the same, the run goes on, and says that its state is full as long as there is room for that."""
+
+    def run(given: dict[str, Any], key: str) -> str:
+        filled(both, task_id, left=left)
+        if flags:
+            AgentStates(both.engine).patch("ops", task_id, StatePatch(risk_flags=["x" * (left + flags - 4)]))
+        return both.cloud.clean_logs("web-1", key=key)
+
+    task_id = both.queue().submit("clean web-1")
+    both.work(both.agent(asks_once(("do", {}), ("ask_person", {"question": "Why?"})), {"do": tool(run)}, budget=Budget(max_steps=2)))
+    assert (TaskState.WAITING, 1, 1) == (both.checked(task_id).state, len(both.cloud.effects()), len(both.tool_texts(task_id)))
+    answer(both.queue(), task_id, "because")
+    both.work(both.agent(asks_once(("do", {})), {}, budget=Budget(max_steps=2)))
+    task, state = both.checked(task_id), both.state(task_id)
+    assert (TaskState.COMPLETED, "because", 1) == (task.state, both.tool_texts(task_id)[1], len(state.known_facts))
+    assert flags or {"state_full"} <= set(state.risk_flags)
+
+
+def test_a_step_leaves_the_plan_of_a_full_state(bench: Bench) -> None:
+    """What fits is written: the plan gets shorter, also where the fact has no room."""
+
+    def run(given: dict[str, Any], key: str) -> str:
+        filled(bench, task_id, left=0)
+        return "ok"
+
+    task_id = bench.queue().submit("clean web-1")
+    bench.work(bench.agent(asks_once(("do", {})), {"do": tool(run)}, begin=lambda task: AgentState(goal="go", plan=["do", "rest"], constraints=UNWATCHED)))
+    state = bench.state(task_id)
+    assert (TaskState.COMPLETED, "rest", ["state_full"]) == (bench.checked(task_id).state, state.plan[0], state.risk_flags)
 
 
 def answering(*answers: Any) -> httpx.Client:
@@ -178,10 +265,131 @@ def spoken(bench: Bench, http: httpx.Client, **more: Any) -> Any:
 
 
 def test_a_model_that_comes_back(bench: Bench) -> None:
-    """It is asked again within one attempt, after what it asked for."""
-    agent = spoken(bench, answering(status(500), status(429, retry_after="7"), status(503), ScriptedModel(cleans)))
+    """It is asked again within one attempt, after what it asked for; a policy that was given is used as it is."""
+    agent = spoken(bench, answering(status(500), status(429, retry_after="7"), status(503), ScriptedModel(cleans)), model_policy=MODEL_POLICY)
     task = bench.run(agent)
     assert (TaskState.COMPLETED, 1, 1 + 7 + 4) == (task.state, task.attempt, bench.clock.elapsed)
+
+
+def test_agents_that_are_turned_away_together(bench: Bench) -> None:
+    """They come back one by one, never before the endpoint wants them, and on a second run at the same times; an own generator is used where it is given."""
+
+    def back(name: str, **more: Any) -> float:
+        agent = spoken(bench, answering(status(429, retry_after="7"), ScriptedModel(lambda messages: says("done"))), **more)
+        queue, before = TaskQueue(bench.engine, clock=bench.clock, now=bench.clock.now, new_id=lambda: name), bench.clock.elapsed
+        queue.submit(name)
+        bench.work(agent)
+        assert TaskState.COMPLETED == queue.get(name).state
+        with bench.engine.begin() as connection:
+            for table in ("tasks", "task_options", "messages", "agent_states", "progress_log"):
+                connection.exec_driver_sql(f"DELETE FROM {table}")
+        return round(bench.clock.elapsed - before, 6)
+
+    waits = [back(f"t{number}") for number in range(8)]
+    assert (8, True) == (len(set(waits)), all(7 <= wait <= 8 for wait in waits))
+    assert waits[:2] == [back("t0"), back("t1")]
+    assert round(7 + random.Random(5).uniform(0, 1), 6) == back("t0", rng=random.Random(5))
+
+
+def test_a_model_that_does_not_answer_in_time(both: Bench) -> None:
+    """Waiting for it is time of the run, over all its attempts: when that is used up the run is stopped, with its flags."""
+
+    def silent(request: httpx.Request) -> httpx.Response:
+        both.clock.sleep(60)
+        raise httpx.ReadTimeout("no answer")
+
+    task_id = both.queue(max_attempts=99).submit("clean web-1")
+    agent = spoken(both, answering(silent), budget=Budget(max_wall_time_ms=600_000), model_policy=MODEL_POLICY)
+    spent = []
+    for _ in range(4):
+        both.work(agent)
+        spent.append(ToolJournal(both.engine, task_id).cost().millis)
+        both.clock.sleep(1_000)
+    assert [247_000, 494_000] == spent[:2]
+    assert 600_000 <= spent[2] < 660_000
+    task = both.checked(task_id)
+    assert (TaskState.FAILED, "the run has used up max_wall_time_ms=600000", FLAGS) == (task.state, task.error, both.state(task_id).risk_flags)
+
+
+class Overshooting:
+    """A clock on which each sleep takes longer than it was asked for, as real ones do."""
+
+    def __init__(self, clock: VirtualClock, more: float) -> None:
+        self.clock, self.more = clock, more
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.clock, name)
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds + self.more)
+
+
+@pytest.mark.parametrize("deadline", [False, True])
+def test_time_that_ends_between_two_tries(bench: Bench, deadline: bool) -> None:
+    """The run's own time stops it as a budget that is used up; the task's deadline ends it as what it is."""
+    agent = spoken(bench, answering(status(500)), budget=Budget() if deadline else Budget(max_wall_time_ms=2_000), model_policy=MODEL_POLICY)
+    task_id = bench.queue().submit("clean web-1", deadline=bench.clock.now() + timedelta(seconds=2) if deadline else None)
+    bench.work(replace(agent, clock=Overshooting(bench.clock, 1.5)))
+    task = bench.checked(task_id)
+    told = "deadline" if deadline else "max_wall_time_ms=2000"
+    assert (TaskState.FAILED, True, [] if deadline else FLAGS) == (task.state, told in (task.error or ""), bench.state(task_id).risk_flags)
+
+
+def test_an_outage_while_the_cost_is_noted(bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The attempt ends with what ended it, and not with that."""
+
+    def busy(journal: ToolJournal, cost: Cost) -> None:
+        raise StoreBusy
+
+    monkeypatch.setattr(ToolJournal, "spend", busy)
+    task = bench.run(spoken(bench, answering(status(401))))
+    assert (TaskState.FAILED, "the model's endpoint answered 401", True) == (task.state, task.error, "is not counted" in caplog.text)
+
+
+@pytest.mark.parametrize(("reason", "asked", "told"), [("length", 2 * 4, "cut at its longest length"), ("content_filter", 1, "filtered the answer out")])
+def test_an_answer_that_did_not_come_to_its_end(bench: Bench, reason: str, asked: int, told: str) -> None:
+    """Half an answer completes no task. It is asked for again so many times, each of which is paid for, and the task fails with the reason."""
+    seen: list[int] = []
+
+    def cut(request: httpx.Request) -> httpx.Response:
+        seen.append(1)
+        body = completion(calls(("clean_logs", {"host": "web-1"})), [], "any") | {"usage": {"total_tokens": 100}}
+        body["choices"][0]["finish_reason"] = reason
+        return httpx.Response(200, json=body)
+
+    agent = spoken(bench, answering(cut))
+    task_id = bench.queue(max_attempts=2).submit("clean web-1")
+    for _ in range(3):
+        bench.work(agent)
+        bench.clock.sleep(100)
+    task = bench.checked(task_id)
+    assert (TaskState.FAILED, True, asked, 0) == (task.state, told in (task.error or ""), len(seen), len(bench.cloud.effects()))
+    assert 100 * asked == ToolJournal(bench.engine, task_id).cost().tokens
+
+
+def test_an_answer_that_was_cut_once(bench: Bench) -> None:
+    """The next one counts."""
+
+    def cut(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"choices": [{"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "web-1 is"}}]})
+
+    task = bench.run(spoken(bench, answering(cut, ScriptedModel(cleans))))
+    assert (TaskState.COMPLETED, "web-1 is clean", 1) == (task.state, task.result, task.attempt)
+
+
+def test_the_first_state_is_made_once(both: Bench) -> None:
+    """Not in every attempt: what another one finds is what the first one made, however that changes."""
+    made: list[str] = []
+
+    def begin(task: Task) -> AgentState:
+        made.append(task.id)
+        return AgentState(goal=f"goal {len(made)}")
+
+    agent = both.agent(cleans, begin=begin)
+    task_id = both.run(agent).id
+    approve(both.queue(), task_id)
+    both.work(agent, "w2")
+    assert (TaskState.COMPLETED, [task_id], "goal 1") == (both.checked(task_id).state, made, both.state(task_id).goal)
 
 
 @pytest.mark.parametrize("deadline", [None, 10.0, 200_000.0])

@@ -9,19 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.agent.artifacts import StoredArtifact
+from labkit.agent.artifacts import StoredArtifact, artifact_id_of
 from labkit.agent.calls import SUMMARY, Said
 from labkit.agent.conversation import Message, ToolCall, cleaned, open_calls
 from labkit.agent.history import history_faults
 from labkit.agent.observe import next_step, observe
+from labkit.agent.part import LONGEST_PART, in_part
 from labkit.agent.patch import apply_patch
-from labkit.agent.sent import INSTRUCTIONS, SHORT, SLICE_BYTES, to_send
+from labkit.agent.sent import INSTRUCTIONS, SLICE_BYTES, to_send
 from labkit.agent.state import AgentState, Budget, Fact
 from labkit.store.contract import storable_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=50)
 RESULT = TEXT | st.builds(lambda text, times: text * times, TEXT, st.integers(1, 100))
-LINE = 4 * (SUMMARY + 4) + len(SHORT)  # bytes of the longest line that stands for a result
+LINE = 4 * (SUMMARY + 4) + len(f" [older result, cut: artifact {'0' * 32}]")  # bytes of the longest line that stands for a result
 
 
 @st.composite
@@ -37,38 +38,54 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 @settings(max_examples=80)
 @given(conversations(), st.integers(0, 3_000), st.text(st.characters(exclude_categories=["Cs"]), max_size=3_000))
 def test_any_conversation(messages: list[Message], room: int, goal: str) -> None:
-    """Valid, in order, within the bytes and a line for each call; the newest results are whole, and nothing else is changed."""
+    """Valid, in order, within the bytes and a line for each call; the newest results are whole, what is cut is handed back, nothing else is changed."""
     before = json.dumps(messages)
-    sent, short = to_send(messages, AgentState(goal=goal, budget=Budget(max_artifact_bytes_in_context=room)))
+    request = to_send(messages, AgentState(goal=goal, budget=Budget(max_artifact_bytes_in_context=room)))
+    sent = request.messages
     assert (before, []) == (json.dumps(messages), history_faults(sent))
     assert len(sent[0]["content"].encode()) <= len(INSTRUCTIONS) + SLICE_BYTES
-    json.loads(sent[0]["content"].removeprefix(INSTRUCTIONS))
+    known = json.loads(sent[0]["content"].removeprefix(INSTRUCTIONS))
+    assert known["goal"] == known["current_step"] == in_part(goal, "goal")[0]
     pairs = [(was, is_) for was, is_ in zip(messages, sent[1:], strict=True) if was["role"] == "tool"]
     assert [m for m in messages if m["role"] != "tool"] == [m for m in sent[1:] if m["role"] != "tool"]
     assert sum(len(is_["content"].encode()) for _, is_ in pairs) <= room + LINE * len(pairs)
     assert all(len(is_["content"]) <= len(was["content"]) for was, is_ in pairs)
     cut = [was != is_ for was, is_ in pairs]
-    assert short == any(cut)
+    assert request.short == any(cut)
+    handed_back = {whole.text: whole.artifact_id for whole in request.wholes}
+    assert all(handed_back[was["content"]] in is_["content"] for was, is_ in pairs if was != is_)
     while pairs and len((whole := pairs.pop()[0]["content"]).encode()) <= room:
         room -= len(whole.encode())
         assert not cut.pop()
 
 
 def test_what_is_cut() -> None:
-    """Of an old result its first line stays, and it is said that there was more; a short one stays as it is."""
+    """Of an old result its first line stays, and it is said where the whole is; a short one stays as it is."""
     asked = cleaned("", [("look", "{}")] * 3, 1)
     texts = ["old\n" + "x" * 1_000, "ok", "new\n" + "y" * 1_000]
     told = [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(open_calls([asked]), texts, strict=True)]
     state = AgentState(goal="look", budget=Budget(max_artifact_bytes_in_context=1_004))
-    sent, short = to_send([asked, *told], state)
-    assert (["old" + SHORT, "ok", texts[2]], True) == ([message["content"] for message in sent[2:]], short)
-    assert not to_send([asked, *told[1:]], state)[1]
+    request = to_send([asked, *told], state)
+    line = f"old [older result, cut: artifact {artifact_id_of(texts[0])}]"
+    assert ([line, "ok", texts[2]], True) == ([message["content"] for message in request.messages[2:]], request.short)
+    assert [("look", texts[0])] == [(whole.type, whole.text) for whole in request.wholes]
+    assert not to_send([asked, *told[1:]], state).wholes
 
 
-def test_a_goal_that_fills_the_slice() -> None:
-    """It stands in the conversation; what is known is left out then instead of being cut in the middle."""
-    sent, _ = to_send([{"role": "user", "content": "x" * 5_000}], AgentState(goal="x" * 5_000))
-    assert INSTRUCTIONS + "{}" == sent[0]["content"]
+@pytest.mark.parametrize("goal", ["x" * 5_000, "\N{ROCKET}" * 2_000, '"\n\ud800' * 2_000])
+@pytest.mark.parametrize("plan", [[], ["y" * 5_000]])
+def test_a_goal_that_fills_the_slice(goal: str, plan: list[str]) -> None:
+    """It is shown by its beginning and the name of the artifact that is to hold it, and leaves room for an artifact of the step and for facts."""
+    made = seen(AgentState(goal=goal, plan=plan), (call(1), RAN))
+    request = to_send([{"role": "user", "content": "go"}], made)
+    known = json.loads(request.messages[0]["content"].removeprefix(INSTRUCTIONS))
+    assert (1, 1, False) == (len(known["artifacts"]), len(known["facts"]), request.short)
+    assert [("goal", storable_text(goal)), *[("step", step) for step in plan]] == [(whole.type, whole.text) for whole in request.wholes]
+    for shown, whole in zip((known["goal"], known["current_step"]), request.wholes * 2, strict=False):
+        beginning = shown.removesuffix(f" [cut: artifact {whole.artifact_id}]")
+        assert 100 < len(beginning) < len(shown) <= LONGEST_PART
+        assert whole.text.startswith(beginning)
+        assert LONGEST_PART - 12 <= len(json.dumps(shown, ensure_ascii=False).encode()) <= LONGEST_PART
 
 
 def seen(state: AgentState, *made: tuple[ToolCall, Said]) -> AgentState:
@@ -103,7 +120,7 @@ def test_what_did_not_work(end: Any) -> None:
 
 @settings(max_examples=80)
 @given(
-    st.lists(st.sampled_from(["check_disk a", "clean_logs a", "check_disk_again b", "look"]), max_size=5),
+    st.lists(st.sampled_from(["check_disk web-1", "clean_logs web-2", "clean_logs", "check_disk_again b", "look"]), max_size=5),
     st.lists(st.tuples(*map(st.sampled_from, (["check_disk", "clean_logs", "other"], ["95%", "45%", ""], ["ran", "failed"]))), max_size=6),
     st.data(),
 )
@@ -115,9 +132,40 @@ def test_observed_again(plan: list[str], made: list[Any], data: st.DataObject) -
         after = seen(state, one)
         assert after == seen(state, *[one] * data.draw(st.integers(1, 3)))
         assert len(after.known_facts) == number + 1
-        assert len(after.plan) == len(state.plan) - (end == "ran" and bool(state.plan) and name in state.plan[0].split())
+        assert len(after.plan) == len(state.plan) - (end == "ran" and state.plan[:1] in ([name], [f"{name} web-1"]))
         state = after
     assert state.plan == plan[steps - len(state.plan) :]
+
+
+@pytest.mark.parametrize(
+    ("step", "arguments", "done"),
+    [
+        ("clean_logs web-1", '{"host": "web-1"}', True),
+        ("clean_logs web-1", '{"host": "web-2"}', False),
+        ("clean_logs web-1", '{"host": "web-11"}', False),
+        ("clean_logs web-1", '{"host": "web-1", "days": 7}', True),
+        ("clean_logs web-1 7", '{"host": "web-1", "days": 8}', False),
+        ("run clean_logs on web-1, carefully: web-1", '{"host": "web-1"}', True),
+        ("clean_logs", '{"host": "web-2"}', True),
+        ("clean_logs web-1", "{}", True),
+        ("clean_logs web-1 web-2", '{"hosts": ["web-1", {"name": "web-2"}]}', True),
+        ("clean_logs my shop", '{"app": "my shop"}', True),
+        ("other web-1", '{"host": "web-1"}', False),
+    ],
+)
+def test_which_step_a_call_does(step: str, arguments: str, done: bool) -> None:
+    """The one that names its tool and nothing else than it was called with: cleaning one host is no step for another."""
+    state = seen(AgentState(goal="go", plan=[step, "rest"]), (call(1, "clean_logs", arguments), Said("ok", "ran")))
+    assert (["rest"] if done else [step, "rest"]) == state.plan
+
+
+def test_what_a_call_had_asked() -> None:
+    """Is open no longer once there is a result, also where it is observed again; what another call asked is."""
+    open_ones = ["May it? (write local, turn1_call1)", "Which? (turn1_call1)", "Which? (turn1_call11)", "Which? (turn11_call1)"]
+    state = seen(AgentState(goal="go", open_questions=open_ones), (call(1), RAN))
+    assert open_ones[2:] == state.open_questions
+    again = seen(state.model_copy(update={"open_questions": open_ones}), (call(1), RAN))
+    assert open_ones[2:] == again.open_questions
 
 
 @settings(max_examples=30)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
 import labkit.agent.states
-from labkit.agent.state import AgentState, Fact, StatePatch
-from labkit.agent.states import AgentStates, KeptState
+from labkit.agent.state import AgentState, Artifact, Fact, StatePatch
+from labkit.agent.states import FOR_FLAGS, LARGEST_STATE, AgentStates, KeptState
 from labkit.errors import StaleState, StateNotFound, StoreBusy, StoreCorrupt, UnstorableValue, UsageError, ValueTooLarge
 from labkit.faults import End, Scenario, interleave, sweep
 from labkit.faults.process import Process
@@ -45,6 +45,34 @@ def test_begin_keeps_the_first(states: AgentStates) -> None:
     states.patch("a", "t1", fact("built"))
     assert states.begin("a", "t1", AgentState(goal="something else")) == states.get("a", "t1")
     assert (2, "deploy shop") == (states.get("a", "t1").version, states.get("a", "t1").state.goal)
+
+
+def test_the_first_state_is_made_where_there_is_none(states: AgentStates) -> None:
+    """A function that makes it is not called where there is one; two that begin at once have one state in the end."""
+    assert states.get("a", "t1") == states.begin("a", "t1", lambda: pytest.fail("there is one"))
+
+    def slowly() -> AgentState:
+        states.begin("a", "t2", GOAL)
+        return AgentState(goal="mine")
+
+    assert (1, GOAL) == (states.begin("a", "t2", slowly).version, states.get("a", "t2").state)
+
+
+def test_a_full_state_can_be_flagged(states: AgentStates) -> None:
+    """It takes no fact, question, artifact or new step any more, but flags, answers and steps that are done; and of flags not without end."""
+    states.patch("a", "t1", StatePatch(open_questions=["May it?"]))
+    written = len(json.dumps(states.get("a", "t1").state.model_dump(mode="json")))
+    states.patch("a", "t1", fact("x" * (LARGEST_STATE - written - 40), ""))
+    free = LARGEST_STATE - len(json.dumps(states.get("a", "t1").state.model_dump(mode="json")))
+    assert 0 <= free < 20
+    full = states.get("a", "t1")
+    news = [fact("more"), StatePatch(open_questions=["x" * 30]), StatePatch(plan=["build", "route", "x" * 30]), StatePatch(plan=["x" * 60])]
+    for patch in [*news, StatePatch(artifacts=[Artifact(artifact_id="a1")]), StatePatch(risk_flags=["x" * (FOR_FLAGS + 20)])]:
+        with pytest.raises(ValueTooLarge):
+            states.patch("a", "t1", patch)
+    assert full == states.get("a", "t1")
+    after = states.patch("a", "t1", StatePatch(plan=["route"], answered=["May it?"], risk_flags=["x" * 1_000])).state
+    assert (["route"], [], 1) == (after.plan, after.open_questions, len(after.risk_flags))
 
 
 def test_a_patch_is_the_next_version(states: AgentStates, engine: Engine) -> None:

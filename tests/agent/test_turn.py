@@ -163,6 +163,53 @@ def test_nothing_said(said: str | None) -> None:
     assert (ModelUnavailable, "the model said nothing") == (type(error), str(error))
 
 
+def ended(reason: Any, message: Any, **more: Any) -> Turn | LabkitError:
+    body = completion({"role": "assistant", **message}, **more)
+    body["choices"][0]["finish_reason"] = reason
+    return asked(body)
+
+
+CALL = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "n", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize("message", [{"content": "the PIN is"}, {"content": None}, CALL | {"content": "4711"}])
+@pytest.mark.parametrize(
+    ("reason", "kind", "told"),
+    [
+        ("length", ModelUnavailable, "the model's answer was cut at its longest length (length)"),
+        ("content_filter", ModelRefused, "the model's endpoint has filtered the answer out (content_filter)"),
+    ],
+)
+def test_an_answer_that_did_not_come_to_its_end(message: Any, reason: str, kind: type[LabkitError], told: str) -> None:
+    """It is no answer, and none of its calls is made: a cut one is asked for again, a filtered one is not; what it cost is known."""
+    error = ended(reason, message, usage={"total_tokens": 77})
+    assert (kind, told, 77) == (type(error), str(error), getattr(error, "tokens", None))
+    assert (kind, True) == (type(ended(reason, message)), ended(reason, message).tokens > 0)
+
+
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call", None, "", 5, [], "length "])
+def test_other_ends(reason: Any) -> None:
+    """Whatever else an endpoint gives as the reason, the answer counts."""
+    assert isinstance(ended(reason, CALL | {"content": "done"}), Turn)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([{"type": "text", "text": "web-1 "}, {"type": "text", "text": "is clean"}], "web-1 is clean"),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "done"}, {"type": "text", "text": None}, None, 5], "done"),
+        ([{"type": "refusal", "refusal": "I may not"}], "I may not"),
+        (["web-1 ", "is clean"], "web-1 is clean"),
+        ([{"type": "image_url", "image_url": {}}], None),
+        ([], None),
+    ],
+)
+def test_an_answer_in_parts(parts: list[Any], text: str | None) -> None:
+    """Its texts are joined; one without a text is no answer."""
+    turn = asked(completion({"role": "assistant", "content": parts}))
+    assert (text or "the model said nothing") == (turn.message["content"] if isinstance(turn, Turn) else str(turn))
+
+
 def test_what_a_turn_says_of_itself() -> None:
     """What the model said stays out of logs."""
     assert "PIN" not in repr(asked(completion({"role": "assistant", "content": "your PIN is 4711"})))

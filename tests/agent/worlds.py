@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.agent.approval import approve
+from labkit.agent.conversation import Message
 from labkit.agent.history import history_faults
 from labkit.agent.loop import Agent
 from labkit.agent.model import open_client
@@ -21,7 +22,6 @@ from labkit.queue.job import Ask, Job
 from labkit.store.contract import error_text
 from labkit.task import Task, TaskState
 
-Message = dict[str, Any]
 DEPLOYED = ("create_namespace", "deploy_container", "configure_route")
 UNWATCHED = Constraints(human_in_the_loop=HumanInTheLoop(required_for_risk_levels=[]))
 

@@ -34,7 +34,7 @@ def test_priority_amend_cancel(server: Running) -> None:
     with opened(server, task_id) as socket:
         assert "pending" == json.loads(socket.recv())["task"]["state"]
         assert 9 == say(socket, action="priority", priority=9)["task"]["priority"]
-        assert say(socket, action="amend", text="in Oslo")["ok"]
+        assert [True, True] == [say(socket, action="amend", text="in Oslo", number=1)["ok"] for _ in range(2)]
         assert "cancelled" == say(socket, action="cancel", reason="not needed")["task"]["state"]
         late = say(socket, action="amend", text="too late")
         assert not late["ok"]
@@ -57,6 +57,19 @@ def test_a_question_is_answered_once(server: Running) -> None:
         asks(server.queue, "Which one?")
         assert say(other, action="answer", text="web-1", question="Which one?")["ok"]
     assert ("Which one?", "web-1") == (server.queue.question(task_id).text, server.queue.question(task_id).answer)
+
+
+def test_an_answer_that_is_neither_yes_nor_no(server: Running) -> None:
+    """Where a risky call waits for one of them it is refused in one line, and the question stays open; one in other words counts."""
+    task_id = server.queue.submit("clean web-1")
+    asks(server.queue, "May clean_logs {} run? (write local, turn1_call1)")
+    with opened(server, task_id) as socket:
+        socket.recv()
+        for more in ({}, {"question": "May clean_logs {} run? (write local, turn1_call1)"}):
+            refused = say(socket, action="answer", text="go\nahead", **more)
+            assert (False, True, False) == (refused["ok"], "neither yes nor no" in refused["error"], "\n" in refused["error"])
+        assert ("waiting", None) == (server.queue.get(task_id).state, server.queue.question(task_id).answer)
+        assert say(socket, action="answer", text="Yes!")["ok"]
 
 
 ODD: list[str] = [
