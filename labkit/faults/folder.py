@@ -22,7 +22,7 @@ _NAME = re.compile(r"labkit-world-(\d+)-\w+")
 
 def new_folder(disk: Path | None = None) -> Path:
     """A new empty folder on `disk`, by default on the fastest there is. Whoever made it removes it."""
-    disk = disk or (FAST_DISK if FAST_DISK.is_dir() else Path(tempfile.gettempdir()))
+    disk = disk or (FAST_DISK if FAST_DISK.is_dir() and os.access(FAST_DISK, os.W_OK) else Path(tempfile.gettempdir()))
     _tidy(disk, os.getpid())
     return Path(tempfile.mkdtemp(prefix=f"labkit-world-{os.getpid()}-", dir=disk))
 

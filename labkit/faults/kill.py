@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import cloudpickle  # type: ignore[import-untyped]
 
 from labkit.errors import LabkitError
 from labkit.faults.gate import Alone, Gate
+from labkit.faults.held import HeldLedger
 from labkit.faults.nursery import SIGKILL, Child, Nursery, Report
 from labkit.faults.process import Outcome, Process, run_body
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
@@ -52,7 +53,7 @@ class Killer:
 
     def generation(self, number: int, faults: tuple[Injection, ...] = (), *, body: int | None = 0) -> Generation:
         """The same with all that the child told."""
-        where = {"kind": self.world.kind, "folder": str(self.world.folder), "url": self.world.database.url}
+        where = self.where()
         places = [str(fault) for fault in faults if fault.process == number]
         it = {"where": where, "number": number, "faults": places, "body": body}
         child = self._nursery.start(self._target, doomed=bool(places), **it, **self._arguments)
@@ -60,6 +61,10 @@ class Killer:
             return self.listen(child, number)
         finally:
             self.world.catch_up()
+
+    def where(self) -> dict[str, Any]:
+        """How a child finds the world."""
+        return {"kind": self.world.kind, "folder": str(self.world.folder), "url": self.world.database.url}
 
     def listen(self, child: Child, number: int) -> Generation:
         """Hear a child to its end."""
@@ -110,6 +115,14 @@ def told(said: dict[str, Any], outcome: Outcome) -> Generation:
     )
 
 
+def _held(world: World, path: str, tell: Callable[[], dict[str, Any]]) -> HeldLedger:
+    """Have the world's ledger and clock where somebody else holds them."""
+    world.ledger = ledger = HeldLedger(path, tell)
+    world.clock.elapsed, world.clock.step = ledger.elapsed, ledger.step
+    world.write_clock = lambda: ledger.move(world.clock.elapsed, world.clock.step)  # type: ignore[method-assign]
+    return ledger
+
+
 def _pickled(scenario: Scenario) -> str:
     return base64.b64encode(cloudpickle.dumps(scenario)).decode()
 
@@ -126,16 +139,20 @@ def live(
     world = World(where["kind"], folder=Path(where["folder"]), url=where["url"], durable=True, attach=True)
     places = [Injection.parse(text) for text in faults]
 
-    def tell(gate: Gate, outcome: Outcome | None = None) -> None:
+    def so_far(struck: list[Injection]) -> dict[str, Any]:
         moved = [(str(injection), there) for injection, there in gate.moved]
-        said = {"record": gate.record, "struck": [str(injection) for injection in gate.struck], "moved": moved}
-        said["locks"] = sorted(world.locks)
-        report(said | ({"outcome": vars(outcome)} if outcome is not None else {}))
+        return {"record": gate.record, "struck": [str(injection) for injection in struck], "moved": moved, "locks": sorted(world.locks)}
+
+    def tell(gate: Gate, outcome: Outcome | None = None) -> None:
+        report(so_far(gate.struck) | ({"outcome": vars(outcome)} if outcome is not None else {}))
 
     def die(gate: Gate) -> None:
         tell(gate)
+        if ledger is not None:
+            ledger.wait_for_the_end()
         os.kill(os.getpid(), SIGKILL)
 
+    ledger = _held(world, where["held"], lambda: so_far(places) if places else {}) if "held" in where else None
     gate = Gate(f"p{number}", places, [], world.clock, Alone(world.clock), later=world.send_late, die=die)
     gate.tell("start", "restarted" if body is None else "runs")
     played = scenario.restarted if body is None else scenario.bodies[body]

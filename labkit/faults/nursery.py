@@ -14,20 +14,27 @@ import atexit
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
 from labkit.faults import nursery_parent
 from labkit.faults.pipe import SelectedPipe, ThreadedPipe
+from labkit.ids import random_ids
 
 Report = Callable[[dict[str, Any]], None]
+Entrance = tuple[str, dict[str, Any]]
+Room = Callable[[str], AbstractContextManager[tuple[str, Path]]]
+_new_seal = random_ids()
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 # subtle: by its path and without its folder, so that a child loads what its job needs and no more
 PROGRAM = [sys.executable, "-P", nursery_parent.__file__]
@@ -50,8 +57,9 @@ class Overtime(TimeoutError):
 class Child:
     """A running job. Iterate over `reports(...)`, then ask `wait()`: a negative number is the signal that ended it."""
 
-    def __init__(self, pid: int, pipe: SelectedPipe | ThreadedPipe, reap: Callable[[], int]) -> None:
-        self.pid, self._pipe, self._reap = pid, pipe, reap
+    def __init__(self, pid: int, pipe: SelectedPipe | ThreadedPipe, reap: Callable[[], int], seal: str = "") -> None:
+        self.pid, self._pipe, self._reap, self._seal = pid, pipe, reap, seal
+        self._heard = 0
         self.exit_status: int | None = None
 
     def reports(self, stall: float, total: float) -> Iterator[dict[str, Any]]:
@@ -72,11 +80,19 @@ class Child:
                 return
             *whole, rest = part.split(b"\n")
             for line in whole:
-                yield _read(b"".join([*begun, line]))
+                yield _read(self._unsealed(b"".join([*begun, line])))
                 begun.clear()
             begun.append(rest)
             if sum(map(len, begun)) > LONGEST:
                 raise ValueError("a line without an end")
+
+    def _unsealed(self, line: bytes) -> bytes:
+        """What a line says. Raises `ValueError` where it is not the next one of whoever was given the seal."""
+        seal = f"{self._seal}{self._heard} ".encode() if self._seal else b""
+        if not line.startswith(seal):
+            raise ValueError("a line without its seal")
+        self._heard += 1
+        return line[len(seal) :]
 
     def _wait(self, stall: float, left: float) -> bytes | None:
         """The next part, None after `stall` seconds or `left`. A child that wants to go on and is given no processor is not silent: it has thrice the time."""
@@ -116,11 +132,17 @@ class Nursery:
 
     `preload` are modules, or functions `module:function`, that the parent imports and calls before the first job. With `reuse` a child whose job
     has ended well does another one: faster, for jobs that leave nothing behind.
+
+    An `entrance` is (module:function, arguments): the parent calls it when all is loaded, to go where its children are to live (see the box of the
+    grader), and what it returns is called in each child before its job. With `sealed` a line on a child's pipe counts only if the job itself reported it: each
+    begins with a word that is told to nobody else. `room` says where the worlds of the jobs are, as `checks.run.room` does; None: anywhere.
     """
 
-    def __init__(self, preload: Sequence[str] = (), *, reuse: bool = False) -> None:
-        self.preload, self.reuse = tuple(preload), reuse
-        self._parent: subprocess.Popen[bytes] | None = None
+    def __init__(
+        self, preload: Sequence[str] = (), *, reuse: bool = False, entrance: Entrance = ("", {}), sealed: bool = False, room: Room | None = None
+    ) -> None:
+        self.preload, self.reuse, self.entrance, self.sealed, self.room = tuple(preload), reuse, entrance, sealed, room
+        self._parent: subprocess.Popen[bytes] | Lent | None = None
         self._wire: socket.socket | None = None
         self._answers: Any = None
         self._exits: dict[int, int] = {}
@@ -128,11 +150,12 @@ class Nursery:
 
     def start(self, target: str, *, doomed: bool = False, **arguments: Any) -> Child:
         """Start a job. The arguments must be plain data. A `doomed` one will not end well, so no child that could be used again is spent on it."""
-        job = json.dumps({"target": target, "arguments": arguments}).encode()
+        seal = _new_seal() if self.sealed else ""
+        job = json.dumps({"target": target, "arguments": arguments, "seal": seal}).encode()
         with self._mutex:
-            return self._fork(job, doomed) if CAN_FORK else self._spawn(job)
+            return self._fork(job, seal, doomed) if CAN_FORK else self._spawn(job, seal)
 
-    def _fork(self, job: bytes, doomed: bool) -> Child:
+    def _fork(self, job: bytes, seal: str, doomed: bool) -> Child:
         wire = self._ready()
         read_end, write_end = os.pipe()
         try:
@@ -147,7 +170,7 @@ class Nursery:
             raise
         finally:
             os.close(write_end)
-        return Child(answer["pid"], SelectedPipe(read_end), lambda: self._exit_of(answer["pid"]))
+        return Child(answer["pid"], SelectedPipe(read_end), lambda: self._exit_of(answer["pid"]), seal)
 
     def _answer(self) -> dict[str, Any]:
         line = self._answers.readline()
@@ -163,7 +186,9 @@ class Nursery:
                 self._exits[answer["pid"]] = answer["exit"]
             return self._exits.pop(pid)
 
-    def _spawn(self, job: bytes) -> Child:
+    def _spawn(self, job: bytes, seal: str) -> Child:
+        if self.entrance[0]:
+            raise NurseryDied("without fork there is no parent that could go in somewhere")
         started = subprocess.Popen(
             [*PROGRAM, "--once"],
             stdin=subprocess.PIPE,
@@ -175,7 +200,7 @@ class Nursery:
         assert started.stdout is not None
         with contextlib.suppress(BrokenPipeError), started.stdin:
             started.stdin.write(job)
-        return Child(started.pid, ThreadedPipe(started.stdout), started.wait)
+        return Child(started.pid, ThreadedPipe(started.stdout), started.wait, seal)
 
     def _ready(self) -> socket.socket:
         if self._wire is None or self._parent is None or self._parent.poll() is not None:
@@ -183,13 +208,20 @@ class Nursery:
             ours, theirs = socket.socketpair()
             with theirs:
                 fd = theirs.fileno()
-                command = [*PROGRAM, str(fd), "--reuse" if self.reuse else "--once-each", *self.preload]
+                command = [*PROGRAM, str(fd), "--reuse" if self.reuse else "--once-each", json.dumps(self.entrance), *self.preload]
                 self._parent = subprocess.Popen(
                     command, pass_fds=[fd], stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True
                 )
             self._wire, self._answers = ours, ours.makefile("rb")
             atexit.register(self.close)
         return self._wire
+
+    def adopt(self, wire: socket.socket) -> None:
+        """Use a parent that somebody else has started, and that sits at the other end of this wire."""
+        with self._mutex:
+            self.close()
+            self._wire, self._answers, self._parent = wire, wire.makefile("rb"), Lent(wire)
+            atexit.register(self.close)
 
     def warm(self) -> None:
         """Start the parent now, so that the first job finds it ready."""
@@ -208,6 +240,22 @@ class Nursery:
                 self._parent.wait()
             self._wire = self._parent = self._answers = None
             self._exits.clear()
+
+
+class Lent:
+    """A parent that is no process of ours: it lives as long as its wire does."""
+
+    def __init__(self, wire: socket.socket) -> None:
+        self._wire = wire
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(OSError):
+            if not select.select([self._wire], [], [], 0)[0] or self._wire.recv(1, socket.MSG_PEEK):
+                return None
+        return 0
+
+    def wait(self) -> int:
+        return 0
 
 
 def processor_time(pid: int) -> tuple[str, float] | None:

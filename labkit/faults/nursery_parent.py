@@ -3,7 +3,7 @@
 The parent has one thread and no connections. It keeps a child in reserve, so that a job finds one that is ready, hands it the job with the pipe to report
 through, and forks the next one meanwhile. It reaps what has ended and tells its caller. When its wire is closed it kills its children and leaves; when the
 parent is killed its children see that and leave too. A child leaves without any of the parent's clean-up. With `--reuse` a child whose job has
-ended well does another one.
+ended well does another one. With an entrance (see `Nursery`) the parent goes in after all that it loads, and each child settles there before its job.
 
 Not handled here: the caller's side (see `nursery`).
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import select
@@ -20,15 +21,15 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
 class Parent:
     """The children by process id, each with a wire of its own. Those that wait for a job: `fresh` ones had none yet, `veterans` did well."""
 
-    def __init__(self, wire: socket.socket, *, reuse: bool = False) -> None:
-        self.wire, self.reuse = wire, reuse
+    def __init__(self, wire: socket.socket, *, reuse: bool = False, settle: Callable[[], object] | None = None) -> None:
+        self.wire, self.reuse, self.settle = wire, reuse, settle
         self.children: dict[int, socket.socket] = {}
         self.fresh: list[int] = []
         self.veterans: list[int] = []
@@ -89,7 +90,7 @@ class Parent:
             for descriptor in not_for_it:  # subtle: a pipe that it kept open would never come to its end
                 os.close(descriptor)
             os.setsid()
-            live(theirs, reuse=self.reuse)
+            live(theirs, reuse=self.reuse, settle=self.settle)
         theirs.close()
         self.children[pid] = ours
         self.fresh.append(pid)
@@ -141,13 +142,16 @@ def _kill_group(child: int) -> None:
         os.killpg(child, signal.SIGKILL)
 
 
-def live(wire: socket.socket, *, reuse: bool) -> None:
-    """A child: wait for a job, do it, and leave or wait for another."""
+def live(wire: socket.socket, *, reuse: bool, settle: Callable[[], object] | None = None) -> None:
+    """A child: wait for a job, settle, do it, and leave or wait for another."""
     while True:
         head, fds, _, _ = socket.recv_fds(wire, 9, 1)
         if len(head) < 9:
             os._exit(0)
-        status = do(_receive(wire, int.from_bytes(head[:8], "big")), fds[0])
+        job = _receive(wire, int.from_bytes(head[:8], "big"))
+        if settle is not None:
+            settle()
+        status = do(job, fds[0])
         if status or not reuse:
             os._exit(status)
         os.close(fds[0])
@@ -162,13 +166,15 @@ def do(job: bytes, pipe: int) -> int:
             os.dup2(null, standard)
     os.close(null)
 
+    asked = json.loads(job)
+    seals = (f"{asked['seal']}{number} " for number in itertools.count()) if asked["seal"] else itertools.repeat("")
+
     def report(data: dict[str, Any]) -> None:
-        rest = memoryview(json.dumps(data).encode() + b"\n")
+        rest = memoryview(f"{next(seals)}{json.dumps(data)}\n".encode())
         while rest:
             rest = rest[os.write(pipe, rest) :]
 
     try:
-        asked = json.loads(job)
         _named(asked["target"])(report, **asked["arguments"])
     except BrokenPipeError:
         return 1
@@ -189,10 +195,12 @@ def main(arguments: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked, who then hangs up
     if arguments[0] == "--once":
         os._exit(do(sys.stdin.buffer.read(), os.dup(1)))
-    wire, kind, *preload = arguments
+    wire, kind, entrance, *preload = arguments
     for target in preload:
         _named(target)()
-    Parent(socket.socket(fileno=int(wire)), reuse=kind == "--reuse").serve()
+    where, how = json.loads(entrance)
+    settle = _named(where)(**how) if where else None
+    Parent(socket.socket(fileno=int(wire)), reuse=kind == "--reuse", settle=settle).serve()
 
 
 if __name__ == "__main__":

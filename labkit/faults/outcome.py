@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
+from dis import opname
 from enum import Enum
 from types import TracebackType
 from typing import Any
@@ -46,7 +47,7 @@ def describe_error(error: BaseException, depth: int = DEEPEST) -> dict[str, Any]
     cause, line = error.__cause__, line_of_answer(error.__traceback__)
     # subtle: an exit that came of another exit is what became of that one
     first = error.__context__ is None or isinstance(error.__context__, Exception)
-    own = line and first and _begins_in_answer(error.__traceback__)
+    own = line and first and _begins_in_answer(error)
     return {
         "type": type(error).__name__,
         "bases": [base.__name__ for base in type(error).__mro__],
@@ -68,14 +69,23 @@ def line_of_answer(traceback: TracebackType | None) -> int:
     return line
 
 
-def _begins_in_answer(traceback: TracebackType | None) -> bool:
-    files = [""]
+def _begins_in_answer(error: BaseException) -> bool:
+    frames: list[TracebackType] = []
+    traceback = error.__traceback__
     while traceback is not None:
-        files.append(traceback.tb_frame.f_code.co_filename)
+        frames.append(traceback)
         traceback = traceback.tb_next
-    if EXIT in files[-1]:  # exit() and quit() are Python's own functions
-        files.pop()
-    return files[-1].startswith(ANSWER)
+    if frames and EXIT in frames[-1].tb_frame.f_code.co_filename:  # exit() and quit() are Python's own functions
+        frames.pop()
+    if not frames or not frames[-1].tb_frame.f_code.co_filename.startswith(ANSWER):
+        return False
+    # subtle: a cancellation is thrown into a coroutine, and begins where that waits; it is the coroutine's own only where it says `raise`
+    return isinstance(error, (SystemExit, KeyboardInterrupt)) or _raises(frames[-1])
+
+
+def _raises(traceback: TracebackType) -> bool:
+    """Whether this frame was left by a `raise` of its own."""
+    return opname[traceback.tb_frame.f_code.co_code[traceback.tb_lasti]] == "RAISE_VARARGS"
 
 
 def without(text: str, data: Any) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 class Table:
     """What the keeper knows of a table. `columns` can be written, `numbered` ones the database numbers by itself."""
 
+    oid: int
     name: str  # quoted where it must be, as are `columns` and `refers`
     plain: str
     order: str  # its primary key, else all of a row
@@ -19,10 +20,39 @@ class Table:
     numbered: list[str]
     refers: list[str]
 
+    @property
+    def read(self) -> str:
+        """The statement that gives all rows; like the two below it is one that `prepared` prepares."""
+        return f"EXECUTE read_{self.oid}"
+
+    @property
     def as_values(self) -> str:
         """The statement that gives all rows as one text for an INSERT."""
+        return f"EXECUTE values_{self.oid}"
+
+    @property
+    def empty(self) -> str:
+        return f"EXECUTE empty_{self.oid}"
+
+    def prepared(self) -> tuple[str, ...]:
         texts = ", ".join(f"coalesce(quote_literal({column}::text), 'NULL')" for column in self.columns)
-        return f"SELECT string_agg('(' || concat_ws(', ', {texts}) || ')', ', ') FROM {self.name}"
+        return (
+            f"PREPARE read_{self.oid} AS SELECT * FROM {self.name} ORDER BY {self.order}",
+            f"PREPARE values_{self.oid} AS SELECT string_agg('(' || concat_ws(', ', {texts}) || ')', ', ') FROM {self.name}",
+            f"PREPARE empty_{self.oid} AS DELETE FROM {self.name}",
+        )
+
+
+def prepared(tables: list[Table]) -> list[str]:
+    """The statements that prepare what the keeper asks again and again: to plan a statement takes longer than to run it."""
+    holding = ", ".join(f"EXISTS (SELECT FROM {table.name})" for table in tables)
+    return [
+        "DEALLOCATE ALL",
+        f"PREPARE stamp AS {STAMP}",
+        f"PREPARE sequences AS {SEQUENCES}",
+        f"PREPARE holding AS SELECT array[{holding}]::boolean[]",
+        *(statement for table in tables for statement in table.prepared()),
+    ]
 
 
 def referred_first(tables: list[Table]) -> list[Table]:
@@ -47,7 +77,7 @@ CREATE OR REPLACE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql VOLATILE A
 STAMP = "SELECT count(*), max(oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
 
 TABLES = """
-SELECT quote_ident(c.relname), c.relname,
+SELECT c.oid, quote_ident(c.relname), c.relname,
   coalesce((SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(i.indkey, a.attnum))
     FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
     WHERE i.indrelid = c.oid AND i.indisprimary), quote_ident(c.relname) || '::text'),
@@ -58,7 +88,7 @@ SELECT quote_ident(c.relname), c.relname,
     AND (a.attidentity <> '' OR pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%') ORDER BY a.attnum),
   array(SELECT quote_ident(r.relname) FROM pg_constraint f JOIN pg_class r ON r.oid = f.confrelid
     WHERE f.conrelid = c.oid AND f.contype = 'f')
-FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY 2
+FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY c.relname
 """
 
 SEQUENCES = """

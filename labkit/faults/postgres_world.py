@@ -1,8 +1,9 @@
 """PostgreSQL as the database of a world: a database of its own on a server.
 
-The `keeper` is no process: it reads the world and puts it back, each in one round trip, since a round trip costs as much as a statement. A photograph
-is a script that the server itself wrote: it empties the tables, fills them again and sets the sequences. The world's clock is a sequence, which
-every transaction sees at once, and functions that shadow `now()` and `clock_timestamp()` read it.
+The `keeper` is no process: it reads the world and puts it back, each in a round trip or two, since a round trip costs as much as a statement. What it
+asks is prepared, and a table is read only when it holds rows, as few do. A photograph is a script that the server itself wrote: it empties the tables,
+fills them again and sets the sequences. The world's clock is a sequence, which every transaction sees at once, and functions that shadow `now()` and
+`clock_timestamp()` read it.
 
 Not handled here: what crosses the gate (see `postgres_gate`), and a process that drops or alters a table of the scene.
 """
@@ -10,9 +11,11 @@ Not handled here: what crosses the gate (see `postgres_gate`), and a process tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import psycopg
@@ -22,7 +25,7 @@ from labkit.clock import SystemClock, VirtualClock
 from labkit.faults.database_world import Rows, engine_of, prepare, schema
 from labkit.faults.gate import Gate
 from labkit.faults.postgres_gate import GatedPgConnection, Parking
-from labkit.faults.postgres_tables import OTHERS, SEQUENCES, SHADOW_CLOCK, STAMP, TABLES, Table, referred_first
+from labkit.faults.postgres_tables import OTHERS, SHADOW_CLOCK, STAMP, TABLES, Table, prepared, referred_first
 from labkit.faults.stage import LockWait
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,6 +33,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SESSION = "-c timezone=UTC -c synchronous_commit=off -c search_path=public,sim,pg_catalog"
 POLL_SECONDS = 0.001
 SETTLE_SECONDS = 10.0
+# what a prepared statement says when a table was dropped or altered, or when nothing is prepared yet
+STALE = (psycopg.errors.UndefinedTable, psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
+Answer = tuple[list[str], list[Any]]  # column names, rows
 
 
 @dataclass(frozen=True)
@@ -75,49 +81,53 @@ class PostgresWorld:
     def engine(self, gate: Gate, locks: LockWait) -> Engine:
         return engine_of(self.kind, self.url, self._connect, gate, locks)
 
-    def _ask(self, *statements: str) -> list[tuple[list[str], list[Any]]]:
-        """(column names, rows) of each statement, in one round trip."""
+    def _ask(self, *statements: str) -> list[Answer]:
+        """The answer to each statement, in one round trip."""
         cursor = self._keeper.execute(";".join(statements))
-        answers: list[tuple[list[str], list[Any]]] = []
+        answers: list[Answer] = []
         while True:
             columns = cursor.description
             answers.append(([c.name for c in columns], cursor.fetchall()) if columns else ([], []))
             if not cursor.nextset():
                 return answers
 
-    def _ask_tables(self, form: Callable[[Table], str], *more: str) -> list[tuple[list[str], list[Any]]]:
-        """The answers to a statement about each table, and to some more; when the tables have changed they are learned and asked again."""
+    def _ask_tables(self, form: Callable[[Table], str], *more: str) -> tuple[dict[str, Answer], list[Answer]]:
+        """The answers to a statement about each table that holds rows, by its name, and to some more. When the tables have changed they are learned first."""
         while True:
-            try:
-                (_, stamp), *answers = self._ask(STAMP, *map(form, self._tables), *more)
+            with suppress(*STALE):
+                (_, stamp), (_, [(holding,)]), *answers = self._ask("EXECUTE stamp", "EXECUTE holding", *more)
                 if stamp == self._stamp:
-                    return answers
-            except psycopg.errors.UndefinedTable:  # one was dropped
-                ((_, stamp),) = self._ask(STAMP)
-            ((_, found),) = self._ask(TABLES)
-            self._tables, self._stamp = referred_first([Table(*row) for row in found]), stamp
+                    held = list(compress(self._tables, holding))
+                    told = self._ask(*map(form, held)) if held else []
+                    return dict(zip([table.plain for table in held], told, strict=True)), answers
+            self._learn()
+
+    def _learn(self) -> None:
+        (_, self._stamp), (_, found) = self._ask(STAMP, TABLES)
+        self._tables = referred_first([Table(*row) for row in found])
+        self._ask(*prepared(self._tables))
 
     def rows(self) -> Rows:
-        answers = self._ask_tables(lambda table: f"SELECT * FROM {table.name} ORDER BY {table.order}")
-        found = zip(self._tables, answers, strict=True)
-        return {t.plain: [dict(zip(names, row, strict=True)) for row in rows] for t, (names, rows) in found}
+        held, _ = self._ask_tables(lambda table: table.read)
+        found = {name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, rows) in held.items()}
+        return {table.plain: found.get(table.plain, []) for table in self._tables}
 
     def surrogates(self) -> dict[str, tuple[str, ...]]:
         return {table.plain: tuple(table.numbered) for table in self._tables if table.numbered}
 
     def photograph(self) -> Script:
-        *filled, (_, sequences) = self._ask_tables(Table.as_values, SEQUENCES)
-        script = [f"DELETE FROM {table.name}" for table in reversed(self._tables)]
-        for table, (_, [(values,)]) in zip(self._tables, filled, strict=True):
-            if values:
-                columns = ", ".join(table.columns)
+        held, [(_, sequences)] = self._ask_tables(lambda table: table.as_values, "EXECUTE sequences")
+        script = [table.empty for table in reversed(self._tables)]
+        for table in self._tables:
+            if table.plain in held:
+                (_, [(values,)]), columns = held[table.plain], ", ".join(table.columns)
                 script.append(f"INSERT INTO {table.name} ({columns}) OVERRIDING SYSTEM VALUE VALUES {values}")
         names = frozenset(table.name for table in self._tables)
         return Script(";".join([*script, *(row[0] for row in sequences)]), self._stamp, names)
 
     def put_back(self, photograph: Script) -> None:
-        (_, stamp), *_ = self._ask(STAMP, photograph.text, self._set_clock())
-        if stamp != photograph.stamp:  # a process has made tables since
+        script = ("EXECUTE stamp", photograph.text, self._set_clock())
+        if self._keeper.execute(";".join(script)).fetchall() != photograph.stamp:  # a process has made tables since
             self._drop(lambda table: table.name not in photograph.tables)
 
     def _drop(self, chosen: Callable[[Table], bool]) -> None:
@@ -149,7 +159,7 @@ class PostgresWorld:
     def moved(self) -> None:
         told, statement = self._told, self._set_clock()
         if told != self._told:
-            self._ask(statement)
+            self._keeper.execute(statement)
 
     def close(self) -> None:
         for name in ("_parking", "_keeper"):

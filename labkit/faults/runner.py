@@ -161,10 +161,15 @@ class Runner:
         """Run a whole schedule from the start."""
         bodies, first = self.scenario.bodies, 1
         generations = [self.once(self.start, first, bodies, schedule.injections, partial(follow, schedule.order))]
-        while generations[-1].needs_restart and len(generations) <= MOST_RESTARTS:
-            first += len(bodies)
-            bodies = (self.scenario.restarted,)
-            generations.append(self.generation(first, bodies, schedule.injections))
+        try:
+            while generations[-1].needs_restart and len(generations) <= MOST_RESTARTS:
+                first += len(bodies)
+                bodies = (self.scenario.restarted,)
+                self.world.deliver(self.world.clock.elapsed)  # what is due now comes before the restart
+                generations.append(self._play(first, bodies, schedule.injections, None))
+        except NeedsThreads:  # all of it is made again: that is rare, and a photograph before each restart costs more
+            self._threaded = True
+            return self.run(schedule)
         return self.end(schedule, generations), generations
 
     def replay(self, schedule: Schedule) -> tuple[End, Trace]:

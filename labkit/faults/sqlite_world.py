@@ -1,7 +1,8 @@
 """SQLite as the database of a world: in memory, shared by the processes, or in a file in WAL mode.
 
-The `keeper` is no process: it holds a memory database alive, reads the world and puts it back. Its photographs are whole copies, tables and all. A
-process's connection asks the world's clock for the time, and waits for no lock by itself: whoever meets one waits on the stage (see `baton`).
+The `keeper` is no process: it holds a memory database alive, reads the world and puts it back. A photograph is the rows of the tables that hold any; a
+whole copy, tables and all, is made once for each set of tables, and each time where rows are not all. A process's connection asks the world's clock for
+the time, and waits for no lock by itself: whoever meets one waits on the stage (see `baton`).
 
 Not handled here: what crosses the gate (see `sql_gate`).
 """
@@ -41,12 +42,22 @@ class Table:
     fill: str
 
 
+@dataclass
+class Scheme:
+    """The tables of the database at some time. `whole` is a copy of the database from a time when it had them."""
+
+    tables: list[Table]
+    plain: bool  # the rows are all there is to a photograph
+    holding: str  # which tables hold rows: one question instead of one for each, and most hold none
+    whole: sqlite3.Connection | None = None
+
+
 @dataclass(frozen=True)
 class Copy:
-    """A photograph: the whole database, and the rows alone where they are enough (`version` is that of the tables)."""
+    """A photograph: the rows of each table, or where they are not enough the whole database."""
 
+    scheme: Scheme
     whole: sqlite3.Connection
-    version: int
     rows: list[list[tuple[Any, ...]]] | None
 
 
@@ -64,9 +75,9 @@ class SqliteWorld:
             for statement in schema("sqlite"):
                 self._keeper.execute(statement)
         self._parked: list[sqlite3.Connection] = []
-        self._tables: list[Table] = []
-        self._version = -1  # the version of the schema for which they are right
-        self._plain = True
+        self._schemes: dict[Any, Scheme] = {}
+        self._version: Any = None  # of the tables, when they were last looked at
+        self._scheme = Scheme([], True, "")  # as it was then
 
     @cached_property
     def _keeper(self) -> sqlite3.Connection:
@@ -106,44 +117,71 @@ class SqliteWorld:
         return now.strftime(parts)
 
     def photograph(self) -> Copy:
+        scheme = self._tables_now()
+        if not scheme.plain:
+            return Copy(scheme, self._whole(), None)
+        scheme.whole = scheme.whole or self._whole()
+        return Copy(scheme, scheme.whole, self._rows_of(scheme, [table.scan for table in scheme.tables]))
+
+    def _whole(self) -> sqlite3.Connection:
         with allowed():
             whole = sqlite3.connect(":memory:", check_same_thread=False)
         self._keeper.backup(whole)
-        tables = self._known_tables()
-        rows = [self._keeper.execute(table.scan).fetchall() for table in tables]
-        return Copy(whole, self._version, rows if self._plain else None)
+        return whole
 
     def put_back(self, photograph: Copy) -> None:
-        tables = self._known_tables()
-        if photograph.rows is None or photograph.version != self._version:
-            photograph.whole.backup(self._keeper)
-            return
         # subtle: row by row where that is enough, since a whole copy makes every connection learn the tables again
+        if photograph.rows is None or self._tables_now() is not photograph.scheme:
+            photograph.whole.backup(self._keeper)
+        if photograph.rows is None:
+            return
         self._keeper.execute("BEGIN IMMEDIATE")
-        for table, rows in zip(tables, photograph.rows, strict=True):
-            self._keeper.execute(table.empty)
-            self._keeper.executemany(table.fill, rows)
+        scheme = photograph.scheme
+        for table, rows, holds in zip(scheme.tables, photograph.rows, self._holding(scheme), strict=True):
+            if holds:
+                self._keeper.execute(table.empty)
+            if rows:
+                self._keeper.executemany(table.fill, rows)
         self._keeper.execute("COMMIT")
 
     def rows(self) -> Rows:
-        read = self._keeper.execute
+        scheme = self._tables_now()
+        found = zip(scheme.tables, self._rows_of(scheme, [table.read for table in scheme.tables]), strict=True)
         return {
-            table.name: [dict(zip(table.columns, row, strict=True)) for row in read(table.read)]
-            for table in self._known_tables()
+            table.name: [dict(zip(table.columns, row, strict=True)) for row in rows]
+            for table, rows in found
             if table.name != "sqlite_sequence"
         }
 
-    def _known_tables(self) -> list[Table]:
-        (version,) = self._keeper.execute("PRAGMA schema_version").fetchone()
+    def _rows_of(self, scheme: Scheme, queries: list[str]) -> list[list[tuple[Any, ...]]]:
+        """The answers to a query of each table; a table without rows is not asked."""
+        ask = self._keeper.execute
+        return [ask(query).fetchall() if holds else [] for query, holds in zip(queries, self._holding(scheme), strict=True)]
+
+    def _holding(self, scheme: Scheme) -> tuple[bool, ...]:
+        """Of each table, whether it holds rows."""
+        holding: tuple[bool, ...] = self._keeper.execute(scheme.holding).fetchone()
+        return holding[1:]
+
+    def _tables_now(self) -> Scheme:
+        ask = self._keeper.execute
+        version = ask("PRAGMA schema_version").fetchone() + ask("PRAGMA user_version").fetchone()
         if version != self._version:
-            objects = self._keeper.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
-            names = [name for kind, name, _ in objects if kind == "table" and not name.startswith("sqlite_stat")]
-            self._tables = [self._table(name) for name in names]
-            # what acts by itself on a row, or computes one, cannot be filled in row by row
-            odd = re.compile(r"\b(?:TRIGGER|VIRTUAL|GENERATED|AS\s*\()", re.IGNORECASE)
-            self._plain = not any(odd.search(sql or "") for _, _, sql in objects)
-            self._version = version
-        return self._tables
+            objects = ask("SELECT type, name, sql FROM sqlite_master ORDER BY name, type").fetchall()
+            key = (version[1], *objects)
+            if key not in self._schemes:
+                self._schemes[key] = self._learned(objects)
+            self._version, self._scheme = version, self._schemes[key]
+        return self._scheme
+
+    def _learned(self, objects: list[tuple[str, str, str | None]]) -> Scheme:
+        names = [name for kind, name, _ in objects if kind == "table" and not name.startswith("sqlite_stat")]
+        # what acts by itself on a row, or computes one, cannot be filled in row by row
+        odd = re.compile(r"\b(?:TRIGGER|VIRTUAL|GENERATED|AS\s*\()", re.IGNORECASE)
+        plain = not any(odd.search(sql or "") for _, _, sql in objects)
+        # subtle: SQLite itself writes into `sqlite_sequence` when another table is filled
+        asked = ["1" if name == "sqlite_sequence" else f'EXISTS (SELECT 1 FROM "{name}")' for name in names]
+        return Scheme([self._table(name) for name in names], plain, ", ".join(["SELECT 0", *asked]))
 
     def _table(self, name: str) -> Table:
         columns = self._keeper.execute(f'PRAGMA table_info("{name}")').fetchall()

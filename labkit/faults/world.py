@@ -87,12 +87,13 @@ class World:
 
     def _moved(self) -> None:
         if self.durable:
-            self._write_clock()
+            self.write_clock()
         if self._database is not None:
             self._database.moved()
         self.deliver(self.clock.elapsed)
 
-    def _write_clock(self) -> None:
+    def write_clock(self) -> None:
+        """Let other processes know what the time is."""
         (self.folder / "clock.json").write_text(json.dumps([self.clock.elapsed, self.clock.step]))
 
     def _read_clock(self) -> None:
@@ -102,7 +103,8 @@ class World:
 
     def catch_up(self) -> None:
         """Read what other processes left of the clock, and let the database finish with the dead."""
-        self._read_clock()
+        if self.durable:
+            self._read_clock()
         if self.server is not None:
             self.server.settle()
         if self._database is not None:
@@ -194,5 +196,7 @@ def _files_in(folder: Path, above: str) -> Iterator[tuple[str, bytes]]:
             name = above + entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield from _files_in(Path(entry.path), name + "/")
-            else:
+            elif entry.is_file(follow_symlinks=False):
                 yield name, Path(entry.path).read_bytes()
+            elif entry.is_symlink():  # subtle: what it leads to is none of the world's, and may not be for everybody to read
+                yield name, b"-> " + os.readlink(os.fsencode(entry.path))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from labkit.errors import UsageError
+from labkit.errors import CallTimeout, UsageError
 from labkit.faults import End, Process, Scenario, interleave, kill, open_world, replay, run_once, search, sweep
 from labkit.faults.report import InvariantBroken
 from labkit.faults.runner import Runner
@@ -123,3 +124,19 @@ def test_an_error_in_the_scene_is_not_the_programs(database: str) -> None:
 
     with pytest.raises(ZeroDivisionError):
         sweep(replace(scenarios.EXECUTE, setup=broken), database)
+
+
+def test_what_is_due_arrives_before_a_restart() -> None:
+    """A request that is on its way for no time at all is there when the next process looks."""
+
+    def ask(process: Process) -> None:
+        process.note("effects", str(len(process.cloud.effects())))
+        process.cloud.deploy_container("shop", key="k")
+
+    def ask_twice(process: Process) -> None:
+        with suppress(CallTimeout):
+            ask(process)
+        ask(process)
+
+    trace = run_once(Scenario("asks_twice", ask_twice), "p1@1.before+late(0),p1@2.before+crash")
+    assert ["0", "0", "1", "1"] == [line.text for line in trace.lines if line.kind == "note"]

@@ -112,6 +112,44 @@ def test_a_photograph_knows_tables_that_labkit_does_not(world: World) -> None:
         assert rows == world.rows()
 
 
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_each_photograph_brings_its_own_tables_back(kind: str) -> None:
+    """Whichever tables there are now: those of the photograph are there again, with their rows and with the numbers that SQLite keeps."""
+    with open_world(kind) as world:
+        _ = world.database  # opens it
+        taken = [(world.rows(), 0, 1, world.photograph())]
+        for version in (1, 2):
+            run(world, f"CREATE TABLE made{version} (a INTEGER PRIMARY KEY AUTOINCREMENT)", f"PRAGMA user_version = {version}")
+            run(world, "INSERT INTO made1 DEFAULT VALUES", "INSERT INTO made1 DEFAULT VALUES", f"DELETE FROM made1 WHERE a = {2 * version}")
+            taken.append((world.rows(), version, 2 * version + 1, world.photograph()))
+        for rows, version, following, photograph in [taken[index] for index in (0, 2, 1, 2, 2, 0, 1, 1)]:
+            world.put_back(photograph)
+            one = process(world)
+            with one.engine.connect() as connection:
+                found = connection.execute(text("PRAGMA user_version")).scalar()
+            one.end()
+            assert (rows, version) == (world.rows(), found)
+            if version:
+                run(world, "INSERT INTO made1 DEFAULT VALUES")
+                assert following == world.rows()["made1"][-1]["a"]
+
+
+@pytest.mark.postgres
+def test_a_table_that_was_altered_is_read_as_it_is_now() -> None:
+    """What was prepared for its old columns is prepared again; the same when a table is gone."""
+    with open_world("postgres") as world:
+        run(world, "CREATE TABLE made (a int)", "INSERT INTO made VALUES (1)")
+        assert [{"a": 1}] == world.rows()["made"]
+        run(world, "ALTER TABLE made ADD COLUMN b int DEFAULT 5")
+        assert [{"a": 1, "b": 5}] == world.rows()["made"]
+        before = world.photograph()
+        run(world, "DELETE FROM made")
+        world.put_back(before)
+        assert [{"a": 1, "b": 5}] == world.rows()["made"]
+        run(world, "DROP TABLE made")
+        assert "made" not in world.rows()
+
+
 def test_the_old_photograph_is_good_after_many_runs(world: World) -> None:
     """Putting back leaves the photograph as it was."""
     empty = world.photograph()
