@@ -8,15 +8,17 @@ Not handled here: two processes with one run at once, a model that streams or ch
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from labkit.checks import agent_call_rules as calls
 from labkit.checks import agent_end_rules as ends_of
 from labkit.checks import agent_rules as rules
 from labkit.checks.agent_play import body_of, leave
-from labkit.checks.agent_talks import BAD, BATCH, DISK, ENDLESS, FALSY, NO_MODEL, SWEPT, TENTH, Talk
+from labkit.checks.agent_talks import BAD, BATCH, DISK, ENDLESS, FALSY, LATE, LATER, NO_MODEL, SWEPT, TENTH, Talk
 from labkit.checks.agent_view import View, called, everywhere, when
 from labkit.checks.common import after_crash, body, crash_rule, ends, exits_rule, interrupted
+from labkit.checks.drawn import agent as drawn
 from labkit.checks.exercise import SQL, Case, Exercise, Property, Seen
 
 NAME = "run_agent"
@@ -29,10 +31,15 @@ AMID = (
     "p1@cloud1.after+crash,p2@cloud2.after+crash",
     "p1@cloud2.after+timeout",
 )
+AMID_A_LATER_MESSAGE = (
+    "p1@cloud1.after+crash",  # in the first, to tell who forgets calls from who forgets those of a later one
+    "p1@cloud3.before+crash",
+    "p1@cloud4.after+crash",
+)
 
 
-def _case(name: str, *talks: Talk, in_database: bool = False, same_ids: bool = False, **options: Any) -> Case:
-    play = body_of(talks, in_database=in_database, same_ids=same_ids)
+def _case(name: str, *talks: Talk, in_database: bool = False, same_ids: bool = False, seam: bool = False, **options: Any) -> Case:
+    play = body_of(talks, in_database=in_database, same_ids=same_ids, seam=seam)
     return Case(name, body(NAME, play), facts={"talks": talks}, **options)
 
 
@@ -40,16 +47,23 @@ CASES = (
     _case("disk", DISK),
     _case("falsy", *FALSY),
     _case("bad_calls", *BAD),
+    _case("fails_late", LATE),
     _case("no_model", *NO_MODEL),
     Case("told_to_leave", body(NAME, leave)),
-    _case("tenth", TENTH),
+    _case("later", LATER, left=False, schedules=AMID_A_LATER_MESSAGE),
+    _case("tenth", TENTH, seam=True, left=False, schedules=("p1@file10.after+crash",)),
     _case("endless", ENDLESS, left=False, schedules=("none", "p1@cloud2.after+crash")),
     _case("batch", BATCH, in_database=True, left=False, databases=SQL, schedules=("none", *AMID)),
     _case("swept", SWEPT, in_database=True, same_ids=True, databases=("sqlite",), engine="sweep"),
 )
 TALKS = tuple(case.name for case in CASES if case.facts)
 ANSWERED = tuple(name for name in TALKS if name not in ("no_model", "endless"))
-CRASHED = ("batch", "swept", "endless")
+CRASHED = ("batch", "swept", "endless", "later")
+
+
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    talk, schedules = drawn.batch(rng)
+    return (_case("disk", drawn.talk(rng)), _case("batch", talk, in_database=True, left=False, databases=("sqlite",), schedules=schedules))
 
 
 def _asked(view: View) -> bool:
@@ -108,14 +122,14 @@ def _tools() -> tuple[Property, ...]:
             "effects once",
             "each effect is there once, whatever died",
             everywhere(calls.once),
-            ("disk", "bad_calls", *CRASHED),
+            ("disk", "bad_calls", "fails_late", *CRASHED),
             when(_ran),
         ),
         Property(
             "bad calls",
             "a call that cannot be made is answered all the same",
             called(calls.answered),
-            ("bad_calls", "falsy"),
+            ("bad_calls", "falsy", "fails_late"),
             heard,
         ),
         Property("results", "the model is told what its calls gave", called(calls.heard), ANSWERED, heard),
@@ -162,6 +176,7 @@ EXERCISE = Exercise(
     preload="labkit.checks.agent_wire:warm",
     shown=("batch:none", "batch:p1@cloud2.after+crash"),
     cases=CASES,
+    drawn=_drawn,
     properties=(
         ends(),
         crash_rule("swept"),

@@ -6,16 +6,22 @@ Not handled here: whether the conversation around it is valid (see `agent_rules`
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from labkit.checks.agent_talks import FAILING, calls_in
-from labkit.checks.agent_view import View, said, same_call, text_of
+from labkit.checks.agent_talks import FAILING, Call, calls_in
+from labkit.checks.agent_texts import REPLACED, as_empty, holds, why_lost
+from labkit.checks.agent_view import View, said, same_call, same_json, text_of
 from labkit.checks.exercise import Finding
+from labkit.faults.outcome import cut
 
 NO_KEY = "no key: the cloud cannot tell a second try from a new effect"
 SHARED = "calls share a key: the second one is taken for the first"
 UNSTABLE = "the key is another one after a crash: the effect happens twice"
+REUSED = "the key is another one after a crash, that of another call: nothing happens"
 ANOTHER_TRY = "another key for a second try: the effect happens twice"
+FALSY_LOST = "arguments that are false, zero or empty are lost"
+AS_TEXTS = "arguments that are no texts are made into texts"
 OTHERS = "a tool gets other arguments than the model wrote"
 NOT_WRITTEN = "the model's message is not in the journal when its tools run"
 KEPT = "a call whose result is kept is made again"
@@ -54,12 +60,29 @@ def _stray(view: View, run: list[Any]) -> Finding | None:
     ):
         return None
     says = (
-        f"the model wrote the arguments {written[0].arguments!r}, and {run[0]}"
+        f"the model wrote the arguments {_nearest(written, run[1]).arguments!r}, and {run[0]}"
         if written
         else f"nobody asked for it, and {run[0]}"
     )
     made_up = not isinstance(run[1], dict) or (written and not any(call.good for call in written))
-    return Finding(f"{says} was called with {run[1]!r}", MADE_UP if made_up else OTHERS)
+    return Finding(f"{says} was called with {run[1]!r}", MADE_UP if made_up else _why_others(run[1], written))
+
+
+def _why_others(arguments: Any, written: Sequence[Call]) -> str:
+    """What became of the arguments that the model wrote."""
+    for meant in (call.read for call in written if call.read.get("host") == arguments.get("host")):
+        if same_json(arguments, {name: value for name, value in meant.items() if name in arguments}):
+            falsy = not any(value for name, value in meant.items() if name not in arguments)
+            return FALSY_LOST if falsy else OTHERS
+        if any(arguments.get(name) == str(value) for name, value in meant.items() if not isinstance(value, str)):
+            return AS_TEXTS
+    return OTHERS
+
+
+def _nearest(written: Sequence[Call], arguments: Any) -> Call:
+    """Of the calls that the model wrote the one for the host that a tool was called with."""
+    host = arguments.get("host") if isinstance(arguments, dict) else None
+    return next((call for call in written if call.good and call.read.get("host") == host), written[0])
 
 
 def _too_few_or_many(view: View) -> Finding | None:
@@ -104,10 +127,10 @@ def _why_more(view: View, name: str, host: str) -> str:
     used = [effect.key for effect in view.effects if (effect.name, effect.target) == (name, host)]
     if None in used:
         return NO_KEY
+    if not view.told["over"] and any(run[3] is None for run in _runs_on(view, host)) and not view.went_on:
+        return ANOTHER_TRY
     if view.clean:
         return "one call is made twice"
-    if not view.told["over"] and any(run[3] is None for run in view.runs) and not view.went_on:
-        return ANOTHER_TRY
     known = view.told["over"] or (view.went_on and _knew_the_call(view, host))
     return UNSTABLE if known else NOT_WRITTEN
 
@@ -118,11 +141,23 @@ def _knew_the_call(view: View, host: str) -> bool:
     return any(host in call["function"]["arguments"] for call in calls)
 
 
+def _runs_on(view: View, host: str) -> list[list[Any]]:
+    return [run for run in view.runs if isinstance(run[1], dict) and run[1].get("host") == host]
+
+
 def _why_less(view: View, host: str) -> str:
-    ran = [run for run in view.runs if isinstance(run[1], dict) and run[1].get("host") == host]
-    if not view.clean and not ran:
-        return UNDER_WAY
-    return SHARED if ran else LEFT_OUT
+    used = [run[2] for run in _runs_on(view, host)]
+    if view.clean:
+        return SHARED if used else LEFT_OUT
+    if len(set(used)) < len(used):
+        return SHARED
+    # subtle: on the same host a key of the dead process may be that of a call which it has not settled, and which is made again
+    others = {effect.key for effect in view.effects if effect.by != view.process and (effect.target != host or _settled_on(view, host))}
+    return REUSED if others & set(used) else UNDER_WAY
+
+
+def _settled_on(view: View, host: str) -> int:
+    return sum(times for (_, arguments), times in view.settled().items() if host in arguments)
 
 
 def answered(view: View) -> Finding | None:
@@ -144,13 +179,19 @@ def answered(view: View) -> Finding | None:
 def heard(view: View) -> Finding | None:
     """What a tool gave is what the model is told of that call."""
     told = {str(m.get("tool_call_id")): text_of(m) for m in view.last_sent if m.get("role") == "tool"}
-    left = list(view.runs)
+    left, full = list(view.runs), dict[str, tuple[Call, str, str]]()  # tool -> a call that gave something, what was told of it, and what it gave
     for call, (call_id, _) in zip(view.talk.calls, calls_in(view.last_sent), strict=False):
         run = next((run for run in left if same_call(call, run)), None)
         if run is None:
             continue
         left.remove(run)
-        if call_id in told and run[3] is not None and run[3] not in told[call_id]:
-            another = f"{call.tool} gave {run[3]!r}, and the model was told {told[call_id]!r}"
-            return Finding(another, "the model is not told what its call gave")
+        if call_id not in told or run[3] is None:
+            continue
+        lost = why_lost(told[call_id], run[3]) if not holds(told[call_id], run[3]) else ""
+        if call.tool in full and not run[3] and told[call_id].strip() != as_empty(full[call.tool], call):
+            lost = REPLACED
+        if lost:
+            return Finding(f"{call.tool} gave {cut(repr(run[3]), 80)}, and the model was told {cut(repr(told[call_id]), 80)}", lost)
+        if run[3]:
+            full[call.tool] = (call, told[call_id], run[3])
     return None

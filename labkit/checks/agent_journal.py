@@ -1,7 +1,8 @@
 """The journals that an answer to `agent` is given: tool journals with few places to die in.
 
 One keeps each word by a statement that commits by itself, so that a sweep has one crossing where the library's own has three, and just as many states to leave
-behind. The other keeps the conversation in a file of the world and crosses nothing: for cases in which it does not matter when the process dies.
+behind. The other keeps the conversation in a file of the world and crosses nothing, or only where the model has spoken: for cases in which it
+matters little when the process dies.
 
 Not handled here: two processes with one run (the library's journal fences them).
 """
@@ -65,10 +66,10 @@ class ShortJournal(ToolJournal):
 
 
 class FileJournal(ToolJournal):
-    """A journal in a file of the world, written at once and as a whole."""
+    """A journal in a file of the world, written at once and as a whole. With a `seam` a process can die where it writes what the model has said."""
 
-    def __init__(self, process: Process, task_id: str) -> None:
-        self.task_id, self._process = task_id, process
+    def __init__(self, process: Process, task_id: str, *, seam: bool = False) -> None:
+        self.task_id, self._process, self._seam = task_id, process, seam
         self._path = process.world.files_folder / f"journal_{task_id}.json"
 
     def messages(self) -> list[Message]:
@@ -78,7 +79,10 @@ class FileJournal(ToolJournal):
     def append(self, message: Mapping[str, Any], *cost: Any) -> None:
         kept = self._load()
         kept["messages"].append(json.loads(_as_json("message", dict(message))))
-        self._keep(kept)
+        if self._seam and message.get("role") == "assistant":
+            self._process.gate.cross("file", "append what the model said", lambda: self._keep(kept))
+        else:
+            self._keep(kept)
 
     def result(self, call_id: str) -> str | None:
         found: str | None = self._load()["results"].get(call_id)

@@ -9,12 +9,13 @@ Not handled here: judging (see `agent_rules`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from errno import EIO, ENOSPC
 from functools import partial
 from typing import Any
 
 from labkit.agent.journal import ToolJournal
 from labkit.checks.agent_journal import FileJournal, ShortJournal
-from labkit.checks.agent_talks import FAILING, TOOLS, Call, Talk, Turn
+from labkit.checks.agent_talks import FAILING, FILES, TOOLS, Call, Talk, Turn
 from labkit.checks.agent_wire import Model, alive, client_for
 from labkit.checks.common import called, try_exits
 from labkit.checks.naps import naps_of
@@ -26,15 +27,42 @@ from labkit.faults.process import Process
 from labkit.progress.update import TERMINAL, ProgressUpdate
 from labkit.task import Task
 
-Events = list[list[Any]]
 Tool = Callable[[Any, Any], Any]
+_handed: list[object] = []  # while these live, nothing that a later process is handed lies where they lie: an address tells nothing
 ENDED = "progress"  # the name of a terminal update in the ledger
+
+
+
+class Events(list[list[Any]]):
+    """What happened in one call of the answer, in order; and the errors that its tools raised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raised: list[Exception] = []
+
+
+class Jammed(Exception):
+    """An error of a tool's own."""
+
+
 ERRORS: dict[str, Callable[[], Exception]] = {
     "nginx": lambda: RuntimeError("permission denied"),
     "cron": lambda: KeyError("cron"),
     "mail": lambda: TransientError("try again later"),
     "dns": lambda: TerminalError("there is no such service"),
+    "disk": lambda: OSError(ENOSPC, "No space left on device"),
+    "ntp": lambda: TypeError("a number is wanted"),
+    "vpn": lambda: RuntimeError(),
+    "cups": lambda: Jammed("paper jam", 3),
+    "ssh": lambda: ConnectionRefusedError(),
+    "smb": lambda: AssertionError(),
 }
+BREAKS: dict[str, Callable[[], Exception]] = {
+    "web-1": lambda: ConnectionResetError("the connection was reset"),
+    "web-2": lambda: OSError(EIO, "Input/output error"),
+    "web-3": lambda: TimeoutError("no answer in time"),
+    "web-4": lambda: TransientError("try again later"),
+}  # host -> how the connection breaks after an alert was raised
 
 
 def tools_for(process: Process, events: Events) -> dict[str, Tool]:
@@ -45,12 +73,19 @@ def tools_for(process: Process, events: Events) -> dict[str, Tool]:
         cloud.clean_logs(host, key=key)
         return ""  # it says nothing, and has happened all the same
 
+    def alert(asked: Any, key: Any) -> str:
+        told = cloud.create_alert(asked["host"], key=key)
+        if sum(run[1:3] == ["alert", plain(asked)] for run in events) == 1:
+            raise BREAKS[asked["host"]]()  # it has happened, and the first time nobody hears of it
+        return told
+
     acts: dict[str, Callable[[Any, Any], str]] = {
         "check_disk": lambda asked, key: cloud.check_disk(asked["host"]),
         "clean_logs": lambda asked, key: cloud.clean_logs(asked["host"], key=key),
         "rotate_logs": lambda asked, key: rotate(asked["host"], key),
         "list_hosts": lambda asked, key: "web-1, web-2",
-        "look": lambda asked, key: f"{asked['host']}: 45% in use",
+        "look": lambda asked, key: FILES[asked["file"]] if "file" in asked else f"{asked['host']}: 45% in use",
+        "alert": alert,
         FAILING: lambda asked, key: _fail(asked["service"]),
     }
     return {name: _watched(name, acts[name], process, events) for name in TOOLS}
@@ -68,7 +103,11 @@ def _watched(name: str, act: Callable[[Any, Any], str], process: Process, events
         events.append(run)
         if not isinstance(arguments, dict) or not ({"host"} <= arguments.keys() or name == "list_hosts"):
             raise ValueError("which host?")
-        run[4] = given = act(arguments, key)
+        try:
+            run[4] = given = act(arguments, key)
+        except Exception as error:
+            events.raised.append(error)
+            raise
         return given
 
     return tool
@@ -97,10 +136,10 @@ def over(talk: Talk, process: Process) -> bool:
 
 
 def play(
-    talks: Sequence[Talk], run: Any, process: Process, *, in_database: bool = False, same_ids: bool = False
+    talks: Sequence[Talk], run: Any, process: Process, *, in_database: bool = False, same_ids: bool = False, seam: bool = False
 ) -> list[dict[str, Any]]:
     """Call the answer for each talk that is not over, and tell what it did."""
-    kind = ShortJournal if in_database else FileJournal
+    kind = ShortJournal if in_database else partial(FileJournal, seam=seam)
     return [_play(talk, run, process, kind(process, talk.task_id), in_database, same_ids) for talk in talks]
 
 
@@ -109,14 +148,15 @@ def _play(
 ) -> dict[str, Any]:
     if over(talk, process):
         return {"over": True, "journal": journal.kept()[0]}
-    events, asked = Events(), Events()
+    events, asked = Events(), list[list[Any]]()
     messages, results = journal.kept()
     tools = tools_for(process, events)
     given = dict(tools)
     client = client_for(process, Model(talk, process, asked, same_ids=same_ids), gated=gated)
     task = Task(talk.task_id, talk.user_input)
+    _handed.append((tools, journal, task))
     with naps_of(process, passing=False):
-        ended = _how(lambda: run(client, tools, journal, task, ear_for(talk, process, events)))
+        ended = _how(lambda: run(client, tools, journal, task, ear_for(talk, process, events)), events)
     process.note("run_agent", "raised" if ended["error"] else "returned")
     return {
         **ended,
@@ -129,14 +169,17 @@ def _play(
     }
 
 
-def _how(call: Callable[[], Any]) -> dict[str, Any]:
-    """How a call ended. What is no Exception goes through."""
+def _how(call: Callable[[], Any], events: Events) -> dict[str, Any]:
+    """How a call ended. What is no Exception goes through. An error that a tool raised is no slip of the answer, wherever it came out."""
     try:
         return {"value": plain(call()), "error": None}
     except Crash:
         raise
     except Exception as error:
-        return {"value": None, "error": {**describe_error(error), "data": {}}}
+        told = {**describe_error(error), "data": {}}
+        if any(error is one for one in events.raised):
+            told.pop("line", None)
+        return {"value": None, "error": told}
 
 
 def leave(run: Any, process: Process) -> list[list[Any]]:

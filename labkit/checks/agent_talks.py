@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_TURNS = 10
-EFFECTS = {"clean_logs": "clean_logs", "rotate_logs": "clean_logs"}  # tool -> its effect in the ledger
+EFFECTS = {"clean_logs": "clean_logs", "rotate_logs": "clean_logs", "alert": "create_alert"}  # tool -> its effect in the ledger
 FAILING = "restart"
-TOOLS = ("check_disk", "clean_logs", "rotate_logs", "list_hosts", "look", FAILING)
+FAILURES = ("nginx", "cron", "mail", "dns", "disk", "ntp", "vpn", "cups", "ssh", "smb")  # services; each fails in a way of its own
+BROKEN_OFF = ("web-1", "web-2", "web-3", "web-4")  # hosts of which an alert is raised, and the connection breaks
+TOOLS = ("check_disk", "clean_logs", "rotate_logs", "list_hosts", "look", "alert", FAILING)
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,17 @@ NO_TOOL = "an unknown tool ends the run"
 TOOL_FAILS = "a tool's own exception ends the run"
 MODEL_FAILS = "fails after an error in passing"
 
+ODD = (
+    on("look", "web-2", depth=0, force=False, note="", since=None, tags=[], options={}),
+    on("look", "web-3", above=0.5, below=1.0, much=12_345_678_901_234_567_890, twice=True, note=" as it is "),
+)  # whose arguments do not survive being looked at as true or false, or as texts
+FILES = {
+    "motd": ' Grüße \u2713,\n\t"web-1" is at 45\u202f% \n',
+    "lock": "",
+    "count": "0",
+    "state": "null",
+    "log": "all is well; " * 150,
+}  # what is in the files that a model can read
 DISK = Talk(
     "disk",
     (
@@ -121,6 +134,14 @@ DISK = Talk(
     user_input='Räume "web-1" auf,\nplease',
 )
 SWEPT = Talk("swept", (Turn(None, (on("rotate_logs", "web-1"),)), Turn("rotated")))
+LATER = Talk(
+    "later",
+    (
+        Turn(None, (on("clean_logs", "web-1"), on("clean_logs", "web-2"))),
+        Turn("Three more", (on("clean_logs", "web-3"), on("clean_logs", "web-4"), on("clean_logs", "web-5"))),
+        Turn("cleaned"),
+    ),
+)
 BATCH = Talk(
     "batch",
     (
@@ -131,17 +152,18 @@ BATCH = Talk(
 BAD = (
     _talks("empty", bad("clean_logs", ""), why=NO_OBJECT),
     _talks("null", bad("clean_logs", "null"), why=NO_OBJECT),
-    _talks("list", bad("clean_logs", "[1]"), why=NO_OBJECT),
-    _talks("cut", bad("clean_logs", '{"host": "we'), why=NO_OBJECT),
+    _talks("list", *(bad("clean_logs", text) for text in ("[1]", "[]", '[["host", "web-1"]]')), why=NO_OBJECT),
+    _talks("cut", *(bad("clean_logs", text) for text in ('{"host": "we', '{"host": "web-1"} {"host": "web-2"}')), why=NO_OBJECT),
     _talks("number", bad("clean_logs", "7"), why=NO_OBJECT),
     _talks("text", bad("clean_logs", '"web-1"'), why=NO_OBJECT),
     _talks("unknown", bad("drop_tables", '{"host": "web-1"}'), why=NO_TOOL),
     _talks(
         "raises",
-        *(bad(FAILING, json.dumps({"host": "web-1", "service": one})) for one in ("nginx", "cron", "mail", "dns")),
+        *(bad(FAILING, json.dumps({"host": "web-1", "service": one})) for one in FAILURES),
         why=TOOL_FAILS,
     ),
 )
+LATE = _talks("fails-late", *(on("alert", host) for host in BROKEN_OFF), why=TOOL_FAILS)
 FALSY = (
     Talk(
         "no-arguments",
@@ -151,10 +173,15 @@ FALSY = (
     Talk("no-answer", (Turn(""),), why="an empty answer is taken for none"),
     Talk(
         "many",
-        (Turn(None, tuple(on("look", f"web-{n}") for n in range(1, MOST_TURNS + 2))), Turn("done")),
+        (
+            Turn(None, tuple(on("look", f"web-{n}") for n in range(1, 2 * MOST_TURNS + 1))),
+            Turn(None, (on("look", "web-0"),)),
+            Turn("done"),
+        ),
         why="calls are counted, not messages",
     ),
-    Talk("no-text", (Turn("", (on("look", "web-1", days=[1, 2], note="grün"),)), Turn("done"))),
+    Talk("no-text", (Turn("", (on("look", "web-1", days=[1, 2], note="grün"), *ODD)), Turn(" done: 98\u202f%, grün \u2713\n"))),
+    Talk("read", (Turn(None, tuple(on("look", "web-1", file=file) for file in FILES)), Turn("read"))),
 )
 TENTH = Talk(
     "tenth",

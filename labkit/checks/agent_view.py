@@ -5,6 +5,7 @@ Not handled here: what must hold (see `agent_rules`, `agent_call_rules` and `age
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class View:
     effects: list[Effect]
     ends: list[str]  # the terminal updates of the whole run
     clean: bool
+    process: str = ""  # the last one
 
     @property
     def requests(self) -> list[list[Message]]:
@@ -81,7 +83,12 @@ def said(told: Told) -> str:
 
 def same_call(call: Call, run: list[Any]) -> bool:
     """Whether a tool was run for this call."""
-    return call.good and run[0] == call.tool and run[1] == call.read
+    return call.good and run[0] == call.tool and same_json(run[1], call.read)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two values are the same in JSON, where false is not 0 and 1.0 is not 1."""
+    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def views(seen: Seen, facts: Facts) -> Iterator[View]:
@@ -90,7 +97,7 @@ def views(seen: Seen, facts: Facts) -> Iterator[View]:
     effects = [effect for effect in seen.end.effects if effect.name != ENDED]
     for talk, told in zip(facts["talks"], value if isinstance(value, list) else (), strict=False):
         ends = [effect.answer for effect in seen.end.effects if (effect.name, effect.target) == (ENDED, talk.task_id)]
-        yield View(talk, told, effects, ends, seen.end.token.endswith(":none"))
+        yield View(talk, told, effects, ends, seen.end.token.endswith(":none"), seen.end.last.process)
 
 
 Rule = Callable[[View], Finding | None]

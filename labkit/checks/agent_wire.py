@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from labkit.agent.history import history_faults
+from labkit.checks.agent_fields import faults_of
 from labkit.checks.agent_talks import Talk, Turn
 from labkit.faults.process import Process
 
@@ -65,7 +65,7 @@ class Model:
         if len(self._asked) >= MOST_ASKED:
             self._process.gate.stop("endless")
         messages = self._heard(request)
-        faults = history_faults(messages)
+        faults = faults_of(messages)
         if faults:
             return _refused(httpx_, 400, faults[0])
         turn = self._turn(messages)

@@ -19,7 +19,7 @@ from typing import Any
 
 from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, place, read, with_what_it_uses
 from labkit.checks.exercise import Answer, Exercise
-from labkit.checks.hashes import hash_in
+from labkit.checks.hashes import hash_in, id_in
 from labkit.checks.hidden import look_behind
 from labkit.checks.imports import Forbidden, NotYet, guarded_builtins, look_at_imports, refused
 from labkit.errors import LabkitError, UsageError
@@ -37,7 +37,7 @@ def look(source: str, exercise: Exercise) -> None:
     if "\0" in source or len(source) > MOST_BYTES:
         raise UsageError("the answer is not Python source")
     tree = _compiled(source, exercise, only_parse=True)
-    stubs = {name: _is_stub(tree, name) for name in exercise.signatures}
+    stubs = {name: is_stub(tree, name) for name in exercise.signatures}
     if any(stubs.values()):
         names = [name for name, stub in stubs.items() if stub]
         raise NotAttempted(f"{', '.join(names)} {'is still the stub' if len(names) == 1 else 'are still stubs'}")
@@ -57,7 +57,7 @@ def _compiled(source: str, exercise: Exercise, *, only_parse: bool = False) -> A
         raise UsageError("the answer does not parse") from None
 
 
-def _is_stub(tree: ast.Module, name: str) -> bool:
+def is_stub(tree: ast.Module, name: str) -> bool:
     """Whether the definition of `name` still has nothing but `...` in it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found = [node for node in tree.body if isinstance(node, kinds) and node.name == name]
@@ -85,7 +85,8 @@ def load(source: str, exercise: Exercise) -> Answer:
     def execute() -> dict[str, Any]:
         module = types.ModuleType("answer")
         sys.modules["answer"] = module  # dataclasses and pickle look a class's module up
-        module.__dict__["__builtins__"] = {**guarded_builtins(), "hash": hash_in(next(started))}
+        number = next(started)
+        module.__dict__["__builtins__"] = {**guarded_builtins(), "hash": hash_in(number), "id": id_in(number)}
         exec(code, module.__dict__)  # running the answer is what a check is for
         return module.__dict__
 

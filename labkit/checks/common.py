@@ -13,8 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from labkit.checks.elsewhere import elsewhere
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.naps import naps_of
+from labkit.checks.slips import LEAVES
 from labkit.faults.fault import Crash
 from labkit.faults.process import Outcome, Process, describe_error, plain
 
@@ -57,6 +59,9 @@ def _ends(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stuck = [o for o in seen.end.outcomes if o.how in ("endless", "hung")]
     if stuck:
         return Finding(f"{stuck[0].process} calls out again and again and never ends", "never ends")
+    left = [o for o in seen.end.outcomes if o.how == "raised" and "Exception" not in o.error["bases"] and not o.error["message"].startswith(TOLD)]
+    if left and "+interrupt" not in seen.end.token:  # nobody asked it to leave
+        return Finding(f"{left[0].process} {left[0]}, which is no Exception and ends a process", LEAVES)
     return Finding(seen.end.deadlock, "deadlock") if seen.end.deadlock else None
 
 
@@ -163,11 +168,11 @@ def raised(outcome: Outcome, *types: str) -> bool:
 def body(name: str, call: Callable[[Any, Process], Any]) -> Callable[[Any], list[Callable[[Process], Any]]]:
     """A `Case.build` with one body: `call(function, process)`, the function being the answer's `name`, fresh in each process.
 
-    Time passes on the clock that the answer is given, and by no `time.sleep`.
+    Time passes on the clock that the answer is given, and by no `time.sleep`. A process after a crash is another one, on another day (see `elsewhere`).
     """
 
     def play(answer: Any, process: Process) -> Any:
-        with naps_of(process, passing=False):
+        with naps_of(process, passing=False), elsewhere(int(process.gate.process.removeprefix("p")) - 1):
             return call(answer.fresh()[name], process)
 
     return lambda answer: [partial(play, answer)]

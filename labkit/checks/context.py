@@ -17,6 +17,7 @@ from labkit.checks import context_rules as rules
 from labkit.checks.agent_values import differing, each, leaving, told
 from labkit.checks.common import body, ends, exits_rule, outcome_of
 from labkit.checks.context_cases import Row
+from labkit.checks.drawn import context as drawn
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.faults.process import Process
 
@@ -76,6 +77,7 @@ EXERCISE = Exercise(
         _case("several", (*cases.ROOMY, *cases.TWINS, *cases.NEWEST, *cases.ROOMY), afresh=False),
         Case("exits", body(NAME, _leave)),
     ),
+    drawn=lambda rng: [_case(name, rows) for name, rows in drawn.rows(rng).items()],
     properties=(
         _same("takes what fits", "with room enough all of this step is in", "roomy"),
         _same("artifacts of this step", "those of the current step, and no others", "steps"),

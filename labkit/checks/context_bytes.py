@@ -8,7 +8,21 @@ Not handled here: which items are chosen (see `context_cases`).
 from __future__ import annotations
 
 from labkit.agent.state import AgentState, ContextSlice
-from labkit.checks.context_cases import FULL, LONG, STEP, TAKES_LESS, THREE, Numbers, Row, fact, made, row, sent, state
+from labkit.checks.context_cases import (
+    FULL,
+    LONG,
+    SOURCES,
+    STEP,
+    TAKES_LESS,
+    THREE,
+    Numbers,
+    Row,
+    fact,
+    made,
+    row,
+    sent,
+    state,
+)
 
 CHARACTERS, ASCII = (
     "counts characters, not the bytes of UTF-8",
@@ -50,16 +64,17 @@ SENT = tuple(
     for whole, numbers in _holding(text)
     for one in _tight(says, whole, numbers, more, less)
 )
-WHOLES = tuple(
-    one
-    for says, whole, numbers in (
-        ("a long key", state(known_facts=[fact(LONG, "v")]), ([], [0], [])),
-        ("a long source", state(known_facts=[fact("k", "v", LONG)]), ([], [0], [])),
-        ("a long artifact_id", state(artifacts=[made(LONG)]), ([0], [], [])),
-        ("a long type", state(artifacts=[made("log_1", kind=LONG)]), ([0], [], [])),
-        ("a long number", state(artifacts=[made("log_1", size=10**15)]), ([0], [], [])),
-    )
-    for one in _tight(says, whole, numbers, PARTS, TAKES_LESS)
+_LONG_PARTS: tuple[tuple[str, AgentState, Numbers], ...] = (
+    ("a long key", state(known_facts=[fact(LONG, "v")]), ([], [0], [])),
+    ("a long source", state(known_facts=[fact("k", "v", LONG)]), ([], [0], [])),
+    ("a long artifact_id", state(artifacts=[made(LONG)]), ([0], [], [])),
+    ("a long type", state(artifacts=[made("log_1", kind=LONG)]), ([0], [], [])),
+    ("a long number", state(artifacts=[made("log_1", size=10**15)]), ([0], [], [])),
+)
+WHOLES = (
+    *(one for says, whole, numbers in _LONG_PARTS for one in _tight(says, whole, numbers, PARTS, TAKES_LESS)),
+    row("facts with a source and without, an exact fit", SOURCES, [], range(5), less=TAKES_LESS),
+    row("facts with a source and without, a byte too long", SOURCES, [], range(1, 5), room=([], range(5), []), spare=-1, more=PARTS),
 )
 SILENT = "goal and step alone do not fit, and no BudgetTooSmall tells so"
 REFUSED = "goal and step fit exactly, and BudgetTooSmall is raised"
@@ -76,6 +91,7 @@ def _too_small(says: str, state: AgentState, max_bytes: int, *, step: str = STEP
 SMALL = (
     _too_small("a byte less than goal and step", FULL, _least(FULL.goal) - 1),
     _too_small("no byte at all", FULL, 0),
+    _too_small("less than nothing", FULL, -1, more="a negative budget is taken for none"),
     _too_small(
         "a goal of emoji, a byte short", state("\U0001f642" * 20), _least("\U0001f642" * 20) - 1, more=CHARACTERS
     ),

@@ -94,6 +94,9 @@ THREE = state(known_facts=FULL.known_facts)
 NAMELESS = state("", known_facts=[fact("", "")], open_questions=[""], artifacts=[made("", "", step="", kind="")])
 EQUAL = state(known_facts=[fact("disk", "97 %"), fact("host", "web1"), fact("disk", "97 %")])
 AGAIN = state(open_questions=["who?", "why?", "who?"], artifacts=[made("log_1"), made("log_1", "other lines")])
+SOURCES = state(
+    known_facts=[fact("disk", "97 %", "df -h"), fact("disk", "97 %"), fact("host", "web1"), fact("logs", "60 GB", "du"), fact("host", "web1", "ask")]
+)
 PLANNED = state(plan=["look", "report"], known_facts=[fact("disk", "97 %")], open_questions=["who?"], artifacts=[made("log_1")])
 ROOMY = (
     row("room for everything", FULL, [0, 2], [0, 1, 2], [0, 1], spare=5_000),
@@ -205,7 +208,10 @@ MIXED = state(
     known_facts=[fact("z", "1"), fact("a", "22"), fact("m", "333")],
     open_questions=["who?", "by when is it due?", "a?", "Which?"],
 )
-ORDERED = (row("items in no order of their own", MIXED, [0, 1, 2], [0, 1, 2], [0, 1, 2, 3], spare=1_000),)
+ORDERED = (
+    row("items in no order of their own", MIXED, [0, 1, 2], [0, 1, 2], [0, 1, 2, 3], spare=1_000),
+    row("facts with a source and without", SOURCES, [], range(5), spare=500, less="takes two facts that differ in their source for one"),
+)
 COUNTED = state(known_facts=[fact(f"file {n:03}", f"{n:03} kB") for n in range(200)])
 TWINS = tuple(
     row("states that differ in a value", state(known_facts=[fact("disk", v)]), [], [0], spare=9)

@@ -1,8 +1,9 @@
-"""`hash` in an answer is another one in each process, as Python's own is for texts: a key made with it is forgotten by a restart.
+"""`hash` and `id` in an answer are others in each process, as Python's own are: a key made with one is forgotten by a restart.
 
-The processes of a check may share one interpreter, and so one seed for hashes. Without this such a key would look steady here and nowhere else.
+The processes of a check may share one interpreter, and so one seed for hashes and the same places in memory. Without this such a key would look steady here
+and nowhere else.
 
-Not handled here: the order of a set, and `__hash__` called by name; they stay those of the interpreter.
+Not handled here: the order of a set, `__hash__` called by name, and the address in a `repr`; they stay those of the interpreter.
 """
 
 from __future__ import annotations
@@ -25,3 +26,8 @@ def hash_in(process: int) -> Callable[[object], int]:
 def _of_text(value: object) -> bool:
     """Whether Python seeds the hash of this value: that of a text, or of what holds one."""
     return isinstance(value, (str, bytes)) or (isinstance(value, (tuple, frozenset)) and any(map(_of_text, value)))
+
+
+def id_in(process: int) -> Callable[[object], int]:
+    """Python's `id` as the process with this number sees it; number 0 sees the interpreter's own."""
+    return lambda value, /: id(value) ^ (process * ODD & MOST)

@@ -14,7 +14,8 @@ import builtins
 import importlib
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,9 +43,11 @@ HOMES = VALUES | {
 }
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")
+TYPE_CHECKING = "TYPE_CHECKING"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 refused: list[str] = []  # while answers ran in this process, in order
+at_the_end: list[Callable[[], None]] = []  # looks for what ought to be refused, when an answer has come to its end
 
 
 NOT_THE_SOLUTION = "from labkit an answer may use only the names in the exercise, not the library's own solution"
@@ -66,8 +69,11 @@ def diagnosis(why: str) -> str:
 
 
 def look_at_imports(tree: ast.Module) -> None:
-    """Raise `Forbidden` for an import that the source shows, also one by the name of a module in a text."""
-    for node in ast.walk(tree):
+    """Raise `Forbidden` for an import that the source shows, also one by the name of a module in a text.
+
+    What stands under `if TYPE_CHECKING:` is for who reads types and never runs; where it does run all the same the import itself says no.
+    """
+    for node in _that_run(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 refuse(alias.name)
@@ -78,6 +84,17 @@ def look_at_imports(tree: ast.Module) -> None:
             refuse("labkit", node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_our_module(node.value):
             refuse(node.value)
+
+
+def _that_run(tree: ast.Module) -> Iterator[ast.AST]:
+    """All nodes but those under `if TYPE_CHECKING:`."""
+    waiting = deque[ast.AST]([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        typing_only = isinstance(node, ast.If) and TYPE_CHECKING in (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
+        left_out = node.body if typing_only and isinstance(node, ast.If) else []
+        waiting += [child for child in ast.iter_child_nodes(node) if child not in left_out]
 
 
 def _is_our_module(text: str) -> bool:

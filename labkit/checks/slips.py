@@ -19,10 +19,9 @@ DOOMED = {
     "RecursionError": "calls itself without an end",
     "MemoryError": "uses up the memory that it may",
     "PermissionError": "starts a process, or ends another one",
-    "SystemExit": "ends the process it runs in",
-    "KeyboardInterrupt": "ends the process it runs in",
 }  # what an answer does that it may not do in any exercise, by the error that comes of it
-OWN = frozenset({OWN_ERROR, *DOOMED.values()})
+LEAVES = "ends the process it runs in"  # by an exit that it raises itself, whatever kind that is
+OWN = frozenset({OWN_ERROR, LEAVES, *DOOMED.values()})
 
 Place = Callable[[int], str]
 
@@ -43,10 +42,10 @@ def _why(error: dict[str, Any]) -> str:
     kind, line = error["type"], error.get("line")
     if kind in SLIPS and line:
         return OWN_ERROR
-    doomed = kind in ("RecursionError", "MemoryError") or error.get("own")
-    if kind == "PermissionError":
-        doomed = str(error["message"]).startswith(REFUSED)
-    return DOOMED.get(kind, "") if doomed else ""
+    if error.get("own"):
+        return LEAVES
+    refused = kind != "PermissionError" or str(error["message"]).startswith(REFUSED)
+    return DOOMED.get(kind, "") if refused else ""
 
 
 def with_place(message: str, seen: Seen, place: Place) -> str:

@@ -83,8 +83,12 @@ class Listener:
             self.came["how"] = await self.exchange.respond(handler)
         except CancelledError:
             self.came["cancelled"] = True
-        except Exception as error:
-            self.came["error"] = describe_error(error)
+        except BaseException as error:
+            told = describe_error(error)
+            # subtle: an exit of the answer's own would be kept in the task, where nobody asks for it; any other is on its way
+            if not isinstance(error, Exception) and not told.get("own"):
+                raise
+            self.came["error"] = told
             self.came["raised"] = f"{type(error).__name__}: {error}"[:300]
             forget_frames(error)
         self.came["ended"] = True

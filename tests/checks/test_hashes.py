@@ -1,8 +1,8 @@
-"""A hash of a text is another one in each process, and equal values still have equal hashes."""
+"""A hash of a text and an identity are others in each process, and equal values still have equal hashes."""
 
 import pytest
 
-from labkit.checks.hashes import hash_in
+from labkit.checks.hashes import hash_in, id_in
 
 
 @pytest.mark.parametrize("value", ["t1", b"t1", ("t1", 1), (1, ("t1",)), frozenset({"t1"})], ids=repr)
@@ -17,3 +17,11 @@ def test_seeded_hashes_differ_between_processes(value):
 def test_other_hashes_stay(value):
     """The hash of numbers is the same everywhere."""
     assert {hash(value)} == {hash_in(process)(value) for process in range(3)}
+
+
+def test_identities_differ_between_processes():
+    """No process tells an object by the number that another one tells it by; within one process it is steady, and no two share it."""
+    one, other = object(), object()
+    assert 3 == len({id_in(process)(one) for process in range(3)})
+    assert id_in(2)(one) == id_in(2)(one) != id_in(2)(other)
+    assert id(one) == id_in(0)(one)

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from labkit.checks.imports import HOMES, LATER, NAMES
-from labkit.checks.judge import UNUSABLE
+from labkit.checks.judge import HOLDS, UNUSABLE
 from labkit.checks.run import run_check
 
 GOOD = "def effect_key(task_id, step):\n    return f'{task_id}:{step}'\n"
@@ -43,3 +43,28 @@ def test_name_that_comes_later(line):
 def test_refusal_is_named(line, diagnosis):
     """A foreign module is not taken for the solution."""
     assert diagnosis == run_check("warmup", f"{line}\n{GOOD}").first_broken.diagnosis
+
+
+FOR_READERS = [
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import openai",
+    "import typing\nif typing.TYPE_CHECKING:\n    from labkit.agent.loop import Agent\nelse:\n    Agent = object",
+]
+
+
+@pytest.mark.parametrize("lines", FOR_READERS)
+def test_import_that_never_runs(lines):
+    """What is imported for who reads types, and by no run, is nobody's business."""
+    assert HOLDS == run_check("warmup", f"{lines}\n{GOOD}").verdict
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "TYPE_CHECKING = True\nif TYPE_CHECKING:\n    import numpy",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    pass\nelse:\n    import numpy",
+        "from typing import TYPE_CHECKING\nif not TYPE_CHECKING:\n    import numpy",
+    ],
+)
+def test_import_that_only_looks_as_if(lines):
+    """An import that runs is refused, whatever stands above it."""
+    assert "imports a module that answers may not use" == run_check("warmup", f"{lines}\n{GOOD}").first_broken.diagnosis

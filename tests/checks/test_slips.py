@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.checks import registry
+from labkit.checks.common import an_exit, ends
 from labkit.checks.exercise import Case, Exercise, Property, Seen
 from labkit.checks.judge import BROKEN, Jury
 from labkit.checks.run import run_check
@@ -18,6 +19,8 @@ BODIES = {
     "exit()": ENDS,
     "try:\n        1 / 0\n    except Exception:\n        raise SystemExit(1)": ENDS,
     "raise KeyboardInterrupt": ENDS,
+    "raise GeneratorExit": ENDS,
+    "raise type('Stop', (BaseException,), {{}})('x')": ENDS,
     "return {name}({given})": RECURSES,
 }
 
@@ -56,6 +59,10 @@ def leave(*_):
     raise SystemExit(3)
 
 
+def _raise(error):
+    raise error
+
+
 @pytest.mark.parametrize(
     ("source", "own"),
     [
@@ -66,11 +73,24 @@ def leave(*_):
         ("try:\n    leave()\nexcept SystemExit as error:\n    raise error", False),
         ("try:\n    leave()\nexcept BaseException:\n    raise SystemExit", False),
         ("raise ValueError", False),
+        ("raise GeneratorExit", True),
+        ("class Stop(BaseException): pass\nraise Stop", True),
+        ("def steps():\n    yield\nwalk = steps()\nnext(walk)\nwalk.throw(GeneratorExit)", False),
     ],
 )
 def test_whose_exit_it_is(source, own):
     """An exit is the answer's own when it began there; one that came through it, or became another one, did not."""
     assert own is raised_by(source, leave=leave).get("own", False)
+
+
+def test_an_exit_that_nobody_asked_for():
+    """A process that leaves by an exit without being asked to breaks `ends`, wherever that exit began; one that somebody interrupted does not."""
+    left = Outcome("p1", "raised", error=raised_by("leave()", leave=leave))
+    for token, broken in (("x.a/memory:none", True), ("x.a/memory:p1@sql1.before+crash", True), ("x.a/memory:p1@sql1.before+interrupt", False)):
+        found = ends().find(Seen("a", "end", End(token, (left,))), {})
+        assert broken == (found is not None and found.diagnosis == ENDS), token
+    told = Outcome("p1", "raised", error=raised_by("leave()", leave=lambda: _raise(an_exit(SystemExit))))
+    assert ends().find(Seen("a", "end", End("x.a/memory:none", (told,))), {}) is None  # the workload told it to leave
 
 
 def test_a_run_that_no_property_minds():

@@ -1,5 +1,5 @@
 # wrong: a new process that finds the answer in the journal asks for it once more
-# diagnosed: asks again though the answer is in the journal
+# diagnosed: the answer is in the journal
 import json
 
 from labkit import ProgressUpdate

@@ -1,0 +1,23 @@
+# wrong: a budget below zero means that there is none
+# diagnosed: a negative budget is taken for none
+from labkit import BudgetTooSmall, ContextSlice
+
+
+def size(chosen):
+    return len(chosen.model_dump_json().encode())
+
+
+def select_context(state, current_step, max_bytes):
+    if max_bytes < 0:
+        max_bytes = 10**9
+    chosen = ContextSlice(goal=state.goal, current_step=current_step)
+    if size(chosen) > max_bytes:
+        raise BudgetTooSmall("goal and step alone do not fit")
+    candidates = [("artifacts", artifact) for artifact in state.artifacts if artifact.step == current_step]
+    candidates += [("facts", fact) for fact in reversed(state.known_facts)]
+    candidates += [("open_questions", question) for question in state.open_questions]
+    for name, item in candidates:
+        longer = chosen.model_copy(update={name: [*getattr(chosen, name), item]})
+        if size(longer) <= max_bytes:
+            chosen = longer
+    return chosen
