@@ -115,6 +115,33 @@ def release(arguments: argparse.Namespace) -> int:
     return command(arguments.dir, arguments.out, check=arguments.check)
 
 
+def grade(arguments: argparse.Namespace) -> int:
+    from labkit.checks.exercise import SQL
+    from labkit.checks.ticker import Ticker
+    from labkit.classroom.grade import command
+
+    databases = (arguments.database,) if arguments.database else SQL
+    with Ticker(sys.stderr) as ticker:
+        return command(
+            arguments.dir, arguments.out, arguments.masters, seed=arguments.seed, isolation=arguments.isolation, jobs=arguments.jobs,
+            databases=databases, told=ticker,
+        )  # fmt: skip
+
+
+def lint(arguments: argparse.Namespace) -> int:
+    from labkit.checks.ticker import Ticker
+    from labkit.classroom.lint import command
+
+    with Ticker(sys.stderr) as ticker:
+        return command(arguments.dir, ticker)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    from labkit.classroom.doctor import command
+
+    return command(partial(print, flush=True))
+
+
 def build() -> Parser:
     """The parser with all commands; each `--help` ends with an example."""
     parser = Parser(prog="labkit", description="Break agent workflows, see what happened, prove that it cannot happen any more.")
@@ -129,10 +156,7 @@ def build() -> Parser:
     _add_learning(add)
     _add_checking(add)
     _add_working(add)
-    sub = add("release", release, "Make the learners' notebooks from the masters.", "labkit release solutions")
-    sub.add_argument("dir", type=folder, metavar="DIR", help="the folder of the masters")
-    sub.add_argument("--out", type=folder, metavar="DIR", help="where to write (default: `exercises` beside DIR)")
-    sub.add_argument("--check", action="store_true", help="write nothing; exit 1 when something would change")
+    _add_teaching(add)
     return parser
 
 
@@ -200,6 +224,24 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
     )  # fmt: skip
     sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
     sub.add_argument("--http", type=free_port, metavar="PORT", help="listen at http://127.0.0.1:PORT/mcp, 0 for any free port (default: stdio)")
+
+
+def _add_teaching(add: Callable[[str, Command, str, str], Parser]) -> None:
+    sub = add("release", release, "Make the learners' notebooks from the masters.", "labkit release solutions")
+    sub.add_argument("dir", type=folder, metavar="DIR", help="the folder of the masters")
+    sub.add_argument("--out", type=folder, metavar="DIR", help="where to write (default: `exercises` beside DIR)")
+    sub.add_argument("--check", action="store_true", help="write nothing; exit 1 when something would change")
+    sub = add("grade", grade, "Grade a class: DIR/<learner>/... or DIR/<learner>__<exercise>.ipynb.", "labkit grade returned --out report")
+    sub.add_argument("dir", type=folder, metavar="DIR", help="the folder with what the learners returned; it is only read")
+    sub.add_argument("--out", type=folder, required=True, metavar="DIR", help="where the report goes; one that is not finished there is gone on with")
+    sub.add_argument("--masters", type=folder, default=Path("solutions"), metavar="DIR", help="default: solutions")
+    sub.add_argument("--seed", type=count, default=1, metavar="N", help="of the second run; keep it to yourself until all have returned (default: 1)")
+    sub.add_argument("--isolation", default="", metavar="LEVEL", help="process, user or namespace; refused where it cannot be had (default: the strongest here)")
+    sub.add_argument("--jobs", type=count, default=0, metavar="N", help="learners at once (default: one per processor)")
+    sub.add_argument("--database", choices=("sqlite", "postgres"), help="only this database (default: both)")
+    sub = add("lint", lint, "Look whether a course's masters, release and corpus are fit to be handed out.", "labkit lint")
+    sub.add_argument("dir", type=folder, nargs="?", default=Path(), metavar="DIR", help="the folder that holds `solutions` and `exercises` (default: here)")
+    add("doctor", doctor, "Show what of this machine labkit can use, and what to do where something is missing.", "labkit doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,6 +15,8 @@ from labkit.errors import UsageError
 Kind = Literal["notebooks", "exercises"]
 KINDS: tuple[Kind, ...] = ("notebooks", "exercises")
 
+INSTRUCTOR = "instructor"  # beside the lessons, and not for learners
+
 PACKAGE = Path(__file__).resolve().parent
 
 
@@ -36,7 +38,7 @@ def holds(path: Path) -> bool:
 
 
 def files(kind: Kind) -> list[Path]:
-    """Every file of one kind, as paths below `folder(kind)`, sorted."""
+    """Every file of one kind that is for learners, as paths below `folder(kind)`, sorted."""
     top = folder(kind)
     found = (path.relative_to(top) for path in top.rglob("*") if path.is_file())
-    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
+    return sorted(path for path in found if path.parts[0] != INSTRUCTOR and ".ipynb_checkpoints" not in path.parts)

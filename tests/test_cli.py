@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from labkit import cli, workfolder
 from labkit.checks import registry, words
 from labkit.checks.judge import HOLDS, NOT_EXERCISED, CheckReport
+from labkit.classroom.release import command as release
 from labkit.errors import CallTimeout, StoreBusy, StoreCorrupt, UsageError
 from tests.checkout import ROOT, environment, lab_server, labkit
 from tests.queue.helpers import refuse_threads
 
-COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "serve", "mcp", "release"]
+COMMANDS = ["lab", "exercises", "check", "replay", "hint", "reset", "progress", "demo", "worker", "serve", "mcp", "release", "grade", "lint", "doctor"]
 
 
 def master(answer):
@@ -41,15 +42,17 @@ def example(command, capsys):
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    """A folder as a learner has it: a work folder, an answer, handlers of a queue and a master."""
+    """A folder as a learner and an instructor have it: a work folder, an answer, handlers of a queue, a master, its release and what came back."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     workfolder.fill(tmp_path / "work")
     shutil.copy(ROOT / "tests/answers/retry/right/plain_loop.py", "answer.py")
     os.mkdir("shop")
     (tmp_path / "shop" / "jobs.py").write_text("def handlers(job):\n    return job.task.user_input\n")
-    os.mkdir("solutions")
-    (tmp_path / "solutions" / "a.ipynb").write_text(master("x = 1"))
+    for folder in ("solutions", "returned/ann"):
+        os.makedirs(folder)
+        shutil.copy(ROOT / "solutions/11-state-management/backoff.ipynb", folder)
+    release(tmp_path / "solutions")
     return tmp_path
 
 

@@ -1,7 +1,7 @@
 """What an interrupted grader has done already: one file per learner, put in place whole, and used again only for the very same input.
 
-The key of a row is the digest of all that decides about it: the learner's files, what was handed out, how it is graded, and labkit itself. So a grader that was killed goes
-on where it was, and one that is started on changed files, or after an update, grades anew.
+The key of a row is the digest of all that decides about it: the learner's files, what was handed out, how it is graded, and labkit itself. So a
+grader that was killed goes on where it was, and one that is started on changed files, or after an update, grades anew.
 
 Not handled here: two graders that write into one folder at the same time.
 """

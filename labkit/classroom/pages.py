@@ -1,7 +1,8 @@
 """The gradebook as pages for people: one for each learner, and one for the class.
 
-Plain HTML without scripts, links to other hosts or the checks' source; every word from outside is escaped; light and dark. A learner sees what broke first, in words
-and drawn, and the token that shows it again. The class page says which misconception how often, since that is what the next lecture is about.
+Plain HTML without scripts, links to other hosts or the checks' source; every word from outside is escaped; light and dark. A learner sees what broke
+first, in words and drawn, and the token that shows it again. The class page says which misconception how often, since that is what the next lecture
+is about.
 
 Not handled here: how a single report looks (see `checks.page`), and files for programs (see `tables`).
 """
@@ -27,7 +28,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top}
-td.n,th.n{text-align:right}
+th{white-space:nowrap}td.n,th.n{text-align:right}
 .wide{overflow-x:auto}
 .aside{opacity:.75;font-size:.9rem}
 tbody tr:hover{background:rgba(128,128,128,.12)}
@@ -139,7 +140,7 @@ def _flags(book: Gradebook) -> str:
 
 
 def _graded_on(book: Gradebook) -> str:
-    return "; ".join(f"{name}: {said}" for name, said in book.how.items())
+    return "; ".join(f"{name}: {said}" for name, said in book.how.items() if name != "promises") + f". {book.how.get('promises', '')}"
 
 
 def _points(entry: Entry) -> str:

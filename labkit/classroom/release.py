@@ -180,6 +180,8 @@ def command(masters: Path, out: Path | None = None, *, check: bool = False) -> i
         raise UsageError(f"{blocked} is a folder: move it away")
     changed = [name for name, data in files.items() if _read(target / name) != data]
     lost = sorted(set(_released(target)) - set(files))
+    if not changed + lost:
+        print(f"{target}: nothing to change")
     for name in changed + lost:
         print(f"{'would change' if check else 'removed' if name in lost else 'written'}: {target / name}")
     if check:

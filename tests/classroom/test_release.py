@@ -162,9 +162,11 @@ def test_command_writes_then_finds_nothing_to_do(masters, capsys):
     assert command(masters) == 0
     assert written.read_bytes() == release_all(masters)["11-state/wait.ipynb"]
     capsys.readouterr()
+    before = written.stat().st_mtime_ns
     assert command(masters) == 0
     assert command(masters, check=True) == 0
-    assert capsys.readouterr().out == ""
+    assert written.stat().st_mtime_ns == before
+    assert capsys.readouterr().out.splitlines() == [f"{masters.parent / 'exercises'}: nothing to change"] * 2
 
 
 def test_manifest_lists_each_labkit_cell(masters):

@@ -1,0 +1,121 @@
+"""Which file in a folder is whose: one list of files per learner, and the files that fit nobody.
+
+Two layouts, also mixed: a folder per learner with anything below it, and files `<learner>__<exercise>.ipynb` (or .py). Only notebooks and Python files
+count; what else is called like an exercise, or may hold one, is a stray. The order is that of the names and depends on no disk: where two files answer one
+exercise the last counts, so a second download stands behind the first, and what lies deeper (`old/`) in front. No link is followed.
+
+Not handled here: what is in the files (see `submission`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labkit.checks.texts import printable
+from labkit.classroom.submission import SUFFIXES
+from labkit.plural import counted
+
+SEPARATOR = "__"
+LEFT_OUT = ("__pycache__", "__MACOSX", "node_modules", "site-packages", "Thumbs.db", "desktop.ini")  # what programs leave behind
+ENVIRONMENT = "pyvenv.cfg"  # in the folder of a virtual environment
+ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar")
+COPY = re.compile(r"(?:\s*\((\d+)\)|-Copy(\d+)|\s+-\s+Copy|\s+copy(?:\s+(\d+))?)$", re.IGNORECASE)  # what programs call a second one
+HIDDEN = re.compile(r"\.(?!\.)")  # a name that begins with two dots is odd, but nobody's habit
+MOST_FILES = 200  # of one learner: the others are strays
+DEEPEST = 40  # folders within folders
+
+
+@dataclass
+class Collected:
+    """The files of each learner in a fixed order, and one line for each file that fits nobody."""
+
+    learners: dict[str, list[Path]] = field(default_factory=dict)
+    strays: list[str] = field(default_factory=list)
+
+
+def collect(folder: Path, assignments: Mapping[str, Iterable[str]]) -> Collected:
+    """Share out the files below `folder`; `assignments` maps the name of each released notebook to its exercises, since a file at the top ends in one."""
+    known = {exercise.lower() for ids in assignments.values() for exercise in ids} | {Path(name).stem.lower() for name in assignments}
+    found: dict[str, list[Path]] = {}
+    strays: list[str] = []
+    for entry in _entries(folder):
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            files, others = _below(path, known)
+            found.setdefault(entry.name, []).extend(files[:MOST_FILES])
+            strays += [_shown(other, folder) for other in others]
+            strays += [f"{_shown(path, folder)}: {counted(len(files) - MOST_FILES, 'file')} too many"] if len(files) > MOST_FILES else []
+        elif learner := _learner(path, known) if entry.is_file(follow_symlinks=False) else "":
+            found.setdefault(learner, []).append(path)
+        else:
+            strays.append(_shown(path, folder))
+    return Collected({learner: found[learner] for learner in sorted(found)}, strays)
+
+
+def called(path: Path) -> str:
+    """After what a file is called, in lower case: `ann__Retry (1).ipynb` after `retry`."""
+    return COPY.sub("", path.stem.rpartition(SEPARATOR)[2]).strip().lower()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, sorted by name, without what programs leave behind."""
+    with os.scandir(folder) as entries:
+        return sorted((one for one in entries if not HIDDEN.match(one.name) and one.name not in LEFT_OUT), key=lambda one: one.name)
+
+
+def _below(folder: Path, known: set[str]) -> tuple[list[Path], list[Path]]:
+    """(the notebooks and Python files below a learner's folder, what else should be told); no link is followed."""
+    files, others = list[Path](), list[Path]()
+    waiting = [(folder, 1)]
+    while waiting:  # subtle: a loop, since folders can be nested more deeply than Python calls
+        place, depth = waiting.pop()
+        try:
+            entries = _entries(place)
+        except OSError:
+            others.append(place)
+            continue
+        if any(entry.name == ENVIRONMENT for entry in entries):
+            continue
+        for entry in entries:
+            path = Path(entry.path)
+            if not entry.is_dir(follow_symlinks=False):
+                (files if _counts(path) else others).append(path)
+            elif depth < DEEPEST:
+                waiting.append((path, depth + 1))
+            else:
+                others.append(path)
+    return sorted(files, key=_order), sorted(_telling(others, known))
+
+
+def _telling(others: Iterable[Path], known: set[str]) -> Iterator[Path]:
+    """Of what cannot be read, what may have been meant as an answer."""
+    for path in others:
+        archive = path.suffix.lower() in ARCHIVES
+        if archive or path.is_dir() or path.name.partition(".")[0].lower() in known or called(path) in known:
+            yield path
+
+
+def _order(path: Path) -> tuple[int, tuple[str, ...], str, int, str]:
+    """The deepest first, then by name, a second download (`retry (1)`) behind the first."""
+    copy = COPY.search(path.stem)
+    number = int(next((group for group in copy.groups() if group), "1")[:9]) if copy else 0
+    return -len(path.parts), path.parent.parts, COPY.sub("", path.stem), number, path.name
+
+
+def _counts(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES
+
+
+def _learner(path: Path, known: set[str]) -> str:
+    """Whose a file at the top is, by its name; "" for nobody's."""
+    learner = path.stem.rpartition(SEPARATOR)[0]
+    return learner if learner.strip() and called(path) in known and _counts(path) else ""
+
+
+def _shown(path: Path, folder: Path) -> str:
+    """The place of a file as one line that can be printed anywhere."""
+    return printable(str(path.relative_to(folder))).replace("\n", "\\n").replace("\t", "\\t")

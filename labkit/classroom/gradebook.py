@@ -1,0 +1,132 @@
+"""The ledger of a class: for each learner one entry per exercise that was asked for, 0 with a reason until something is known.
+
+A right answer earns all points of its exercise. A broken one earns a share for each property that holds, on the fixed examples and on those drawn
+from the seed, but none for coming to an end: so does an answer without a single statement. No entry is ever missing or doubled, and none is below 0
+or above its points. What the public pass said is told beside it and gives no points.
+
+Not handled here: where results come from (see `hidden`, `public`), and how they are written down (see `tables`, `pages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, TOO_SLOW, UNUSABLE, CheckReport, Judged
+from labkit.checks.words import in_words, tally
+from labkit.classroom.assignments import Assignment
+from labkit.classroom.submission import Flag
+
+PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, TAMPERED = "passed", "failed", "error", "timeout", "blocked", "tampered"
+MISSING = "missing"
+STATES = (PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, NOT_ATTEMPTED, MISSING, TAMPERED)
+NOTHING_CAME = "nothing was handed in for it"
+FREE = "ends"  # the one property that holds for an answer that does nothing
+WITHOUT_END = ("never ends", TOO_SLOW)  # diagnoses
+
+
+@dataclass
+class Entry:
+    """One exercise of one learner. `points` of `most`; `reason` says why they are not all."""
+
+    exercise: str
+    most: int
+    state: str = MISSING
+    points: float = 0.0
+    reason: str = NOTHING_CAME
+    rule: str = ""  # by which the answer was found in what was handed in
+    public: str = ""  # the state of the public pass, "" where it was not run
+    public_reason: str = ""
+    report: CheckReport | None = None
+    picture: str = ""  # of the simplest run that breaks it, as markup
+    isolation: str = ""  # the level that was in force
+    flags: list[Flag] = field(default_factory=list)
+
+    def settle(self, report: CheckReport, tampered: str = "") -> None:
+        """Take what the hidden pass found out; `tampered` says how the answer reached for its judge, "" for not at all."""
+        report.seconds = 0.0  # subtle: equal input gives equal bytes
+        self.report, self.state = report, TAMPERED if tampered else state_of(report)
+        self.reason = tampered or reason_of(report)
+        self.points = 0.0 if tampered else earned(report, self.most)
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Entry:
+        """The other way round, for what an earlier grader of the same input left."""
+        report = data["report"]
+        if report is not None:
+            report = CheckReport(**{**report, "properties": [Judged(**one) for one in report["properties"]]})
+        return cls(**{**data, "report": report, "flags": [Flag(**one) for one in data["flags"]]})
+
+
+@dataclass
+class Row:
+    """One learner: an entry for each exercise, in the order of the masters, and what concerns all of what was handed in."""
+
+    learner: str
+    entries: dict[str, Entry]
+    flags: list[Flag] = field(default_factory=list)
+
+    @property
+    def points(self) -> float:
+        return round(sum(entry.points for entry in self.entries.values()), 2)
+
+    @property
+    def most(self) -> int:
+        return sum(entry.most for entry in self.entries.values())
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Row:
+        entries = {exercise: Entry.from_data(one) for exercise, one in data["entries"].items()}
+        return cls(data["learner"], entries, [Flag(**one) for one in data["flags"]])
+
+
+@dataclass
+class Gradebook:
+    """All rows, sorted by learner, the files that fit nobody, and how it was graded."""
+
+    rows: list[Row]
+    exercises: list[str]
+    strays: list[str]
+    how: dict[str, str]  # what else decides about the result: seed, databases, isolation, version
+
+
+def expected(learner: str, assignments: Iterable[Assignment]) -> Row:
+    """The row of a learner of whom nothing is known yet."""
+    entries = {exercise: Entry(exercise, most) for one in assignments for exercise, most in one.points.items()}
+    return Row(learner, entries)
+
+
+def earned(report: CheckReport, most: int) -> float:
+    """All points for what holds, shares for what is broken elsewhere, none for what shows nothing."""
+    if report.verdict != BROKEN:
+        return float(most) if report.verdict == HOLDS else 0.0
+    worth = [one for one in report.properties if one.name != FREE]
+    held = sum(one.verdict == HOLDS for one in worth)
+    return round(most * held / len(worth), 2) if worth else 0.0
+
+
+def state_of(report: CheckReport) -> str:
+    """The state that a verdict means in a gradebook."""
+    if report.verdict in (NOT_ATTEMPTED, UNUSABLE):
+        return {NOT_ATTEMPTED: NOT_ATTEMPTED, UNUSABLE: ERROR}[report.verdict]
+    if report.verdict == HOLDS:
+        return PASSED
+    endless = any(one.diagnosis in WITHOUT_END for one in report.properties)
+    return TIMEOUT if endless else FAILED
+
+
+def reason_of(report: CheckReport) -> str:
+    """One line on why it is not the whole: what broke first, or what is missing."""
+    if report.verdict == HOLDS:
+        return ""
+    first = report.first_broken or next((one for one in report.properties if one.verdict != HOLDS), None)
+    if first is None:
+        return report.message or in_words(report.verdict)
+    return f"{tally(report)}; {first.name}: {first.message}"

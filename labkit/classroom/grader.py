@@ -1,0 +1,128 @@
+"""One learner's row: read what came back, put the answers into the master's place, let both passes speak.
+
+Whatever is in the files, the row comes out: what cannot be read or judged is 0 with a reason, and what goes wrong in the grader itself costs this
+learner's row and no other.
+
+Not handled here: the class (see `grade`), what points are given for (see `gradebook`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from labkit.checks.judge import CheckReport
+from labkit.checks.replay import run_replay
+from labkit.classroom.assignments import Assignment
+from labkit.classroom.box import Box
+from labkit.classroom.gradebook import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT, Entry, Row, expected
+from labkit.classroom.hidden import judge_hidden
+from labkit.classroom.notebook import Notebook
+from labkit.classroom.public import PublicCell, run_public
+from labkit.classroom.splice import Placed, Spliced, splice
+from labkit.classroom.submission import Flag, Submission, Unreadable, read
+from labkit.classroom.suspicious import look
+from labkit.errors import UsageError
+from labkit.faults.picture import svg
+
+WORST_FIRST = (TAMPERED, ERROR, TIMEOUT, FAILED, BLOCKED, PASSED)
+ANSWERED, UNTOUCHED = "answered", "untouched"
+
+
+@dataclass(frozen=True)
+class How:
+    """What decides about every result: the seed of the second run, the databases, and the box for foreign code."""
+
+    seed: int
+    databases: tuple[str, ...]
+    box: Box
+
+
+def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Assignment], how: How) -> Row:
+    """The row of one learner, from the files that are hers or his. Raises only what stops the whole grader."""
+    row = expected(learner, assignments)
+    submissions = _read(row, files)
+    spliced = {one.name: splice(one.book, submissions) for one in assignments}
+    for found in spliced.values():
+        row.flags += [flag for flag in found.flags if flag not in row.flags]
+        for exercise, placed in found.answers.items():
+            _settle(row.entries[exercise], placed, how)
+    _run_notebooks(row, spliced, how)
+    return row
+
+
+def _read(row: Row, files: Iterable[Path]) -> list[Submission]:
+    """What can be read of a learner's files; of the others the row says why not."""
+    found = []
+    for file in files:
+        try:
+            found.append(read(file))
+        except Unreadable as error:
+            row.flags.append(Flag("unreadable", str(error)))
+            if file.stem in row.entries:
+                row.entries[file.stem].state, row.entries[file.stem].reason = ERROR, str(error)
+    return found
+
+
+def _settle(entry: Entry, placed: Placed, how: How) -> None:
+    """Judge one answer, where there is one."""
+    entry.rule, entry.flags = placed.rule, list(placed.flags)
+    if placed.state == UNTOUCHED:
+        entry.state, entry.reason = "not_attempted", "the answer is still the stub"
+    if placed.state != ANSWERED or placed.source is None:
+        return
+    entry.flags += look(placed.source)
+    result = judge_hidden(entry.exercise, placed.source, seed=how.seed, box=how.box, databases=how.databases)
+    entry.settle(result.report, result.tampered)
+    entry.isolation = result.isolation
+    entry.picture = _picture(result.report, placed.source, how)
+
+
+def _picture(report: CheckReport, source: str, how: How) -> str:
+    """The simplest run that breaks what broke first, drawn; "" where nothing can be drawn."""
+    first = report.first_broken
+    if first is None or not first.token:
+        return ""
+    try:
+        trace = run_replay(first.token, source, judged=False, nursery=how.box.nursery)
+    except UsageError:  # what never ends cannot be drawn
+        return ""
+    return svg(replace(trace, token=""), title="The simplest run that breaks it")
+
+
+def _run_notebooks(row: Row, spliced: Mapping[str, Spliced], how: How) -> None:
+    """The public pass: each notebook with an answer in it from top to bottom, as a learner runs it. It gives no points, but it can find tampering."""
+    books = {name: one.book for name, one in spliced.items() if any(a.state == ANSWERED for a in one.answers.values())}
+    if not books:
+        return
+    for name, cells in _run(books, how).items():
+        worst = min(cells, key=lambda cell: WORST_FIRST.index(cell.state))
+        for exercise, placed in spliced[name].answers.items():
+            if placed.state == ANSWERED:
+                _tell(row.entries[exercise], worst)
+
+
+def _run(books: dict[str, Notebook], how: How) -> dict[str, list[PublicCell]]:
+    """What became of each notebook; where they could not be run at all, that is what became of them."""
+    try:
+        with how.box.folder() as folder:
+            return run_public(books, folder, wrap=how.box.wrap, environment=how.box.environment)
+    except UsageError as error:
+        return {name: [PublicCell("", ERROR, str(error))] for name in books}
+
+
+def _tell(entry: Entry, worst: PublicCell) -> None:
+    entry.public, entry.public_reason = worst.state, worst.message
+    if worst.state == TAMPERED:
+        entry.state, entry.points, entry.reason = TAMPERED, 0.0, worst.message
+
+
+def failed_to_grade(learner: str, assignments: Sequence[Assignment], error: BaseException) -> Row:
+    """The row of a learner on whom the grader itself broke: 0 for now, and said as that."""
+    row = expected(learner, assignments)
+    said = (str(error).splitlines() or [""])[0][:200]
+    for entry in row.entries.values():
+        entry.state, entry.reason = ERROR, f"the grader itself failed ({type(error).__name__}: {said}); grade again, nothing is said about this answer"
+    row.flags.append(Flag("grader failed", f"{type(error).__name__}: {said}"))
+    return row

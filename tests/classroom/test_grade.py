@@ -1,0 +1,173 @@
+"""Grading a class: a row for everybody, the same on every run, and nothing that one learner sends costs another one anything."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+from labkit.classroom import grade as grading
+from labkit.classroom import grader
+from labkit.classroom.grade import command, grade, page_names
+from labkit.classroom.kept import FOLDER
+from labkit.classroom.public import PASSED, PublicCell
+from labkit.classroom.release import command as release
+from labkit.errors import UsageError
+from tests.checkout import ROOT
+
+BACKOFF = "11-state-management/backoff.ipynb"
+NOTHING_OF_THE_MOMENT = {"timing.json"}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course with one quick exercise, and its release."""
+    folder = tmp_path_factory.mktemp("course")
+    (folder / "solutions").mkdir()
+    shutil.copy(ROOT / "solutions" / BACKOFF, folder / "solutions")
+    release(folder / "solutions")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def returned(course, tmp_path_factory):
+    """What a small class returned: one right, one untouched, one wrong, one that is no notebook, and a file of nobody."""
+    folder = tmp_path_factory.mktemp("returned")
+    for name in ("ann", "bob", "cid", "dan"):
+        (folder / name).mkdir()
+    shutil.copy(course / "solutions/backoff.ipynb", folder / "ann")
+    shutil.copy(course / "exercises/backoff.ipynb", folder / "bob")
+    shutil.copy(ROOT / "tests/answers/backoff/wrong/forgets_base.py", folder / "cid/backoff.py")
+    (folder / "dan/backoff.ipynb").write_text("{")
+    (folder / "readme.txt").write_text("please find attached")
+    return folder
+
+
+def graded(returned, course, out, **more):
+    return grade(returned, out, course / "solutions", databases=("sqlite",), isolation="process", **more)
+
+
+def files(out):
+    """The report, but for what belongs to the moment and what is kept for the next grader."""
+    found = [path for path in sorted(out.rglob("*")) if path.is_file() and FOLDER not in path.parts]
+    return {str(path.relative_to(out)): path.read_bytes() for path in found if path.name not in NOTHING_OF_THE_MOMENT}
+
+
+@pytest.fixture(scope="module")
+def first(returned, course, tmp_path_factory):
+    out = tmp_path_factory.mktemp("first") / "report"
+    return graded(returned, course, out), out
+
+
+@pytest.fixture
+def notebooks_run(monkeypatch):
+    """The public pass takes seconds and says here that all is well: that it does so really is what `first` shows."""
+    monkeypatch.setattr(grader, "run_public", lambda books, folder, **more: {name: [PublicCell("x", PASSED, "")] for name in books})
+
+
+def test_everybody_has_a_row(first):
+    """The right answer has all points, the wrong one some, the untouched, the broken file and nothing at all have none and a reason."""
+    rows = {row.learner: row.entries["backoff"] for row in first[0].rows}
+    assert {name: entry.state for name, entry in rows.items()} == {"ann": "passed", "bob": "not_attempted", "cid": "failed", "dan": "error"}
+    assert (rows["ann"].points, rows["bob"].points, rows["dan"].points) == (6, 0, 0)
+    assert 0 < rows["cid"].points < 6
+    assert all(entry.reason for name, entry in rows.items() if name != "ann")
+    assert [stray for stray in first[0].strays if "readme.txt" in stray]
+
+
+def test_the_files(first):
+    """All outputs are there, and agree with each other."""
+    found = files(first[1])
+    assert {"index.html", "grades.csv", "details.jsonl", "junit.xml", "learners/ann.html", "learners/ann.json"} <= set(found)
+    table = list(csv.DictReader(found["grades.csv"].decode().splitlines()))
+    assert [row["learner"] for row in table] == ["ann", "bob", "cid", "dan"]
+    assert json.loads(found["learners/cid.json"])["score"] == float(table[2]["total"])
+    assert b"The simplest run that breaks it" in found["learners/cid.html"] or b"what happened" in found["learners/cid.html"]
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_twice_is_the_same(first, returned, course, tmp_path):
+    """A second grader, with two jobs, writes the same bytes."""
+    graded(returned, course, tmp_path / "report", jobs=2)
+    assert files(tmp_path / "report") == files(first[1])
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_interrupted_and_started_again(first, returned, course, tmp_path, monkeypatch):
+    """A grader that dies in the middle is gone on with, and the report is the same; what was done is not done again."""
+    real, done = grading.grade_learner, []
+
+    def dies_at_the_third(learner, *rest):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(learner)
+        return real(learner, *rest)
+
+    monkeypatch.setattr(grading, "grade_learner", dies_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        graded(returned, course, tmp_path / "report")
+    again = []
+    monkeypatch.setattr(grading, "grade_learner", lambda learner, *rest: again.append(learner) or real(learner, *rest))
+    graded(returned, course, tmp_path / "report")
+    assert (done, again) == (["ann", "bob"], ["cid", "dan"])
+    assert files(tmp_path / "report") == files(first[1])
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_a_grader_that_fails_on_one(returned, course, tmp_path, monkeypatch, capsys):
+    """What goes wrong in the grader itself costs one row, is said there, is not kept, and makes the command end with 1."""
+    real = grading.grade_learner
+
+    def fails_on_cid(learner, *rest):
+        if learner == "cid":
+            raise RuntimeError("a fault of ours")
+        return real(learner, *rest)
+
+    monkeypatch.setattr(grading, "grade_learner", fails_on_cid)
+    arguments = {"seed": 1, "isolation": "process", "jobs": 1, "databases": ("sqlite",), "told": lambda said: None}
+    assert command(returned, tmp_path / "report", course / "solutions", **arguments) == 1
+    book = graded(returned, course, tmp_path / "report2")
+    rows = {row.learner: row.entries["backoff"] for row in book.rows}
+    assert (rows["cid"].state, rows["ann"].state) == ("error", "passed")
+    assert "a fault of ours" in rows["cid"].reason
+    assert len(list((tmp_path / "report" / FOLDER).glob("????????????????????????.json"))) == 3
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_a_learner_who_left(returned, course, tmp_path):
+    """A page of somebody who is not in the class any more goes; what others put there stays."""
+    here = tmp_path / "returned"
+    shutil.copytree(returned, here)
+    out = tmp_path / "report"
+    graded(here, course, out)
+    (out / "learners/notes.html").write_text("mine")
+    shutil.rmtree(here / "bob")
+    graded(here, course, out)
+    assert sorted(path.name for path in (out / "learners").glob("*.html")) == ["ann.html", "cid.html", "dan.html", "notes.html"]
+
+
+@pytest.mark.parametrize("out", ["returned/report", ".", "returned"])
+def test_a_report_where_it_must_not_be(returned, course, tmp_path, out):
+    """A report among the submissions would be graded next time: refused, and nothing is written."""
+    shutil.copytree(returned, tmp_path / "returned")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError, match="must not lie"):
+        graded(tmp_path / "returned", course, tmp_path / out)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_makes_grading_impossible(returned, course, tmp_path):
+    """A folder that is not there, masters that are none, a level that there is not: one line, and nothing is written."""
+    masters = course / "solutions"
+    for folder, masters, level in ((tmp_path / "no", masters, "process"), (returned, tmp_path, "process"), (returned, masters, "steel")):
+        with pytest.raises(UsageError):
+            grade(folder, tmp_path / "report", masters, databases=("sqlite",), isolation=level)
+    assert not (tmp_path / "report").exists()
+
+
+def test_page_names():
+    """Each learner has a file of her or his own on every file system; plain names stay what they are."""
+    names = page_names(dict.fromkeys(["ann", "Bob", "bob", "../x", "é", "", "a b", "con."]))
+    assert names["ann"] == "ann"
+    assert len({name.casefold() for name in names.values()}) == len(names)
+    assert all(name.strip(".") and "/" not in name and ".." not in name for name in names.values())

@@ -1,0 +1,72 @@
+"""The gradebook's pages: what a learner and an instructor see, and nothing that acts or gives the check away."""
+
+from html.parser import HTMLParser
+
+from labkit.checks.judge import BROKEN, HOLDS
+from labkit.classroom import pages
+from labkit.classroom.gradebook import Entry
+from labkit.classroom.submission import Flag
+from tests.classroom.books import book, settled
+
+NASTY = '<script>alert(1)</script>"><img src=x onerror=alert(2)>'
+
+
+class Elements(HTMLParser):
+    """The names of the elements on a page, and all attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.names, self.attributes = set(), set()
+        self.feed(page.decode())
+
+    def handle_starttag(self, name, attributes):
+        self.names.add(name)
+        self.attributes |= {key for key, _ in attributes}
+
+
+def example(**more):
+    return book(ann=[settled(HOLDS), Entry("claim", 15)], bob=[settled(BROKEN, HOLDS), Entry("claim", 15)], **more)
+
+
+def links(made):
+    return {row.learner: f"learners/{number}.html" for number, row in enumerate(made.rows)}
+
+
+def test_a_learner_sees_points_reason_and_what_broke():
+    """The page says how many points, what broke first and why, and what is missing."""
+    made = example()
+    made.rows[1].entries["retry"].picture = "<svg><title>the run</title></svg>"
+    page = pages.learner(made.rows[1], made).decode()
+    for said in ("bob: 4 of 23 points", "one was seen to fail", "forgets one", "<title>the run</title>", "nothing was handed in for it"):
+        assert said in page
+
+
+def test_flags_are_for_the_instructor():
+    """A suspicion is not told to the learner; the class page tells it, with the learner's name."""
+    made = example()
+    made.rows[0].entries["retry"].flags.append(Flag("odd", "it touches sys.modules"))
+    assert b"sys.modules" not in pages.learner(made.rows[0], made)
+    assert b"sys.modules" in pages.of_class(made, links(made))
+
+
+def test_misconceptions_are_counted():
+    """The most frequent misconception stands first, with whose it is."""
+    made = example(cid=[settled(BROKEN, HOLDS), Entry("claim", 15)], dan=[settled(HOLDS, BROKEN), Entry("claim", 15)])
+    assert pages.misconceptions(made) == [(2, "retry", "forgets one", ["bob", "cid"]), (1, "retry", "forgets two", ["dan"])]
+
+
+def test_nothing_from_outside_acts():
+    """Names, reasons and outputs are text on every page, whatever is in them."""
+    made = book(**{NASTY: [settled(BROKEN), Entry("claim", 15, reason=NASTY)]})
+    made.rows[0].entries["retry"].report.output = NASTY
+    made.rows[0].entries["retry"].flags.append(Flag("odd", NASTY))
+    made.strays.append(NASTY)
+    for page in (pages.learner(made.rows[0], made), pages.of_class(made, links(made))):
+        found = Elements(page)
+        assert not found.names & {"script", "img", "iframe", "link"}
+        assert not any(name.startswith("on") or name == "src" for name in found.attributes)
+
+
+def test_a_class_without_learners_has_a_page():
+    """An empty folder is no error: the page says that nobody returned anything."""
+    assert b"0 learners" in pages.of_class(book(), {})

@@ -1,0 +1,190 @@
+"""What came back is read whatever was done to it, or refused in one line; nothing is run, waited for or reached outside of the file."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labkit.checks.cells import parse
+from labkit.classroom.submission import MOST_BYTES, MOST_CELLS, Submission, SubmittedCell, Unreadable, read
+
+CELL = {"cell_type": "code", "source": "x = 1", "id": "a", "metadata": {}}
+
+
+def put(folder, data, name="retry.ipynb"):
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+    return path
+
+
+def cells(folder, *raw, **book):
+    return read(put(folder, {"cells": list(raw), "nbformat": 4, **book})).cells
+
+
+def test_a_notebook(tmp_path):
+    """Each cell comes with its number, kind, text, id, labkit metadata and tags; the notebook with its assignment and the release's digest."""
+    metadata = {"labkit": {"id": "retry", "role": "solution"}, "tags": ["nbval-skip"]}
+    path = put(
+        tmp_path,
+        {
+            "cells": [{"cell_type": "markdown", "source": ["# Try\n", "again"]}, CELL | {"metadata": metadata}],
+            "metadata": {"labkit": {"assignment": "retry", "digest": "d1", "version": "1"}},
+        },
+    )
+    both = (SubmittedCell(1, "markdown", "# Try\nagain"), SubmittedCell(2, "code", "x = 1", "a", metadata["labkit"], ("nbval-skip",)))
+    assert read(path) == Submission("retry.ipynb", both, "d1", "retry")
+
+
+def test_format_3(tmp_path):
+    """The cells of all worksheets are read; code stands in `input` there."""
+    sheets = [{"cells": [{"cell_type": "code", "input": ["x = 1\n", "y = 2"]}]}, {"cells": [{"cell_type": "heading", "source": "Two", "level": 1}]}]
+    found = read(put(tmp_path, {"nbformat": 3, "worksheets": sheets})).cells
+    assert found == (SubmittedCell(1, "code", "x = 1\ny = 2"), SubmittedCell(2, "raw", "Two"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (CELL | {"metadata": None}, SubmittedCell(1, "code", "x = 1", "a")),
+        (CELL | {"metadata": {"labkit": "retry", "tags": "nbval-skip", "id": 7}, "id": 7}, SubmittedCell(1, "code", "x = 1")),
+        ({"cell_type": "code", "source": "x", "metadata": {"id": "of-colab"}}, SubmittedCell(1, "code", "x", "of-colab")),
+        ({"source": "x", "outputs": []}, SubmittedCell(1, "code", "x")),
+        ({"cell_type": {"a": 1}, "source": "x"}, SubmittedCell(1, "raw", "x")),
+        ({"cell_type": "code", "source": ["x\r\n", None, 3, "y\r"]}, SubmittedCell(1, "code", "x\ny\n")),
+        ({"cell_type": "code", "source": {"x": 1}}, SubmittedCell(1, "code", "")),
+        ({}, SubmittedCell(1, "raw", "")),
+    ],
+)
+def test_odd_cells(tmp_path, raw, found):
+    """What has another type than the format wants counts as absent; a cell is never lost."""
+    assert cells(tmp_path, raw) == (found,)
+
+
+def test_what_is_no_cell_is_left_out(tmp_path):
+    """Numbers, texts and lists among the cells are no cells."""
+    assert cells(tmp_path, None, 1, "x = 1", [CELL], CELL) == (SubmittedCell(1, "code", "x = 1", "a"),)
+
+
+def test_odd_texts(tmp_path):
+    """A byte order mark, raw line ends in a text, numbers without end and unknown formats are read; half a character stays with its cell."""
+    data = b'\xef\xbb\xbf{"cells": [{"cell_type": "code", "source": "x = 1\n# \\ud800\\u0000"}], "nbformat": ' + b"9" * 6_000 + b"}"
+    (cell,) = read(put(tmp_path, data)).cells
+    assert cell.source == "x = 1\n# \ud800\0"
+    assert parse(cell.source) is None
+
+
+REFUSED = {
+    "empty": (b"", "empty"),
+    "blank": (b"\xef\xbb\xbf \r\n", "empty"),
+    "zeros": (b"\0" * 20, "empty"),
+    "no JSON": (b"x = 1", "not a notebook: it is no JSON"),
+    "half": (b'{"cells": [', "not a notebook: it is no JSON"),
+    "a list": (b"[]", "it has no cells"),
+    "no cells": (b'{"cells": {}}', "it has no cells"),
+    "emptied": (b'{"cells": []}', "it has no cells"),
+    "deep": (b'{"cells":' * 50_000, "it is no JSON"),
+    "a web page": (b"\n<!DOCTYPE html><html>", "a web page, not a notebook"),
+    "a page in Latin-1": (b"<html>\xe9", "a web page, not a notebook"),
+    "an archive": (b"PK\x03\x04\x14\x00\xff\xff", "an archive, not a notebook"),
+    "Latin-1": (b'{"cells": "\xe9"}', "not text in UTF-8"),
+    "UTF-16": ('{"cells": []}'.encode("utf-16"), "not text in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read(tmp_path, name):
+    """One line names the file and says what it is."""
+    data, said = REFUSED[name]
+    with pytest.raises(Unreadable) as error:
+        read(put(tmp_path, data))
+    assert str(error.value).startswith("retry.ipynb is ") or said == "it has no cells"
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("data", [b"def f():\n    return '\0'\n", "x = 1".encode("utf-16"), "x = 'é'".encode("latin-1"), b"", b"\n \n"])
+def test_python_that_cannot_be_read(tmp_path, data):
+    """A Python file is text in UTF-8 too."""
+    with pytest.raises(Unreadable):
+        read(put(tmp_path, data, "retry.py"))
+
+
+def test_python(tmp_path):
+    """A Python file is one cell of code, with plain line ends."""
+    assert read(put(tmp_path, b"\xef\xbb\xbfx = 1\r\ny = 2\r\n", "retry.PY")) == Submission("retry.PY", (SubmittedCell(1, "code", "x = 1\ny = 2"),))
+
+
+def test_too_large(tmp_path, monkeypatch):
+    """A file over the limit is never opened; one cell too many is said."""
+    large = put(tmp_path, b" ", "large.ipynb")
+    os.truncate(large, MOST_BYTES + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", lambda *arguments: pytest.fail("it was opened"))
+        with pytest.raises(Unreadable, match="5,000,001 bytes"):
+            read(large)
+    assert len(cells(tmp_path, *[CELL] * MOST_CELLS)) == MOST_CELLS
+    with pytest.raises(Unreadable, match="2001 cells"):
+        cells(tmp_path, *[CELL] * (MOST_CELLS + 1))
+
+
+def test_only_ordinary_files(tmp_path):
+    """A folder, a pipe, a link (also one to a good file, to a device, to itself) and what is not there are refused at once."""
+    good = put(tmp_path, {"cells": [CELL]}, "good.ipynb")
+    (tmp_path / "folder.ipynb").mkdir()
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    for name, target in (("link", good), ("device", "/dev/zero"), ("loop", "loop.ipynb")):
+        (tmp_path / f"{name}.ipynb").symlink_to(target)
+    for name in ("folder", "pipe", "link", "device", "loop"):
+        with pytest.raises(Unreadable, match="no ordinary file"):
+            read(tmp_path / f"{name}.ipynb")
+    with pytest.raises(Unreadable, match="cannot be read"):
+        read(tmp_path / "nowhere.ipynb")
+
+
+def test_a_link_in_the_last_moment(tmp_path, monkeypatch):
+    """A file that becomes a link between the look and the opening is not followed."""
+    path, real = put(tmp_path, {"cells": [CELL]}), os.open
+
+    def swapped(name, *rest):
+        path.unlink()
+        path.symlink_to(put(tmp_path, {"cells": [CELL]}, "secret.ipynb"))
+        return real(name, *rest)
+
+    monkeypatch.setattr(os, "open", swapped)
+    with pytest.raises(Unreadable, match="cannot be read"):
+        read(path)
+
+
+def test_names_that_cannot_be_printed(tmp_path):
+    """A file's name is one printable line wherever it is told."""
+    name = "a\nb\x1b[2J\u202e.ipynb"
+    assert read(put(tmp_path, {"cells": [CELL]}, name)).name.isprintable()
+    with pytest.raises(Unreadable) as error:
+        read(put(tmp_path, b"", name))
+    assert str(error.value).isprintable()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["cells", "cell_type", "source", "input", "metadata", "labkit", "tags", "id", "worksheets"]), inner, max_size=5)
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=80)
+@given(JSON | st.binary(max_size=40))
+def test_anything(tmp_path_factory, value):
+    """Any JSON and any bytes are cells with texts, counted from 1, or `Unreadable`: never another error."""
+    for name in ("any.ipynb", "any.py"):
+        try:
+            found = read(put(tmp_path_factory.getbasetemp(), value, name))
+        except Unreadable:
+            continue
+        assert [cell.number for cell in found.cells] == list(range(1, len(found.cells) + 1))
+        assert all(isinstance(part, str) for cell in found.cells for part in (cell.kind, cell.source, cell.id, *cell.tags))
+        assert isinstance(found.version + found.assignment, str)

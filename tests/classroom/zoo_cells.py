@@ -1,0 +1,184 @@
+"""What comes back from a class: each animal is a way to return a right answer to `retry`, or none, and what must be found.
+
+An animal is a function from the released notebook and the source of a right answer to the files that are returned: name -> bytes.
+"""
+
+import copy
+import json
+
+from labkit.classroom.notebook import about, text
+
+ANSWERED, UNTOUCHED, MISSING, UNREADABLE = "answered", "untouched", "missing", "unreadable"
+
+
+def answer_cell(book):
+    return next(cell for cell in book["cells"] if about(cell).get("role") == "solution")
+
+
+def filled(book, answer):
+    """The released notebook with the answer in its cell."""
+    made = copy.deepcopy(book)
+    answer_cell(made)["source"] = answer
+    return made
+
+
+def dumped(book, name="retry.ipynb"):
+    return {name: json.dumps(book).encode()}
+
+
+def changed(edit):
+    """An animal that is the filled notebook after one edit of its list of cells."""
+
+    def animal(book, answer):
+        made = filled(book, answer)
+        edit(made["cells"], next(n for n, cell in enumerate(made["cells"]) if about(cell).get("role") == "solution"))
+        return dumped(made)
+
+    return animal
+
+
+def without_metadata(cells, at):
+    for cell in cells:
+        cell["metadata"] = {}
+
+
+def without_ids(cells, at):
+    without_metadata(cells, at)
+    for cell in cells:
+        del cell["id"]
+
+
+def doubled_ids(cells, at):
+    for cell in cells:
+        cell["id"] = "same"
+
+
+def copied(cells, at):
+    """A copy of the answer's cell, with its metadata, in which an older try stands; the last changed one counts."""
+    older = copy.deepcopy(cells[at])
+    older["source"] = "# labkit: retry\ndef execute_with_retry(fn, max_attempts, clock):\n    return fn()"
+    cells.insert(at, older)
+
+
+def doubled_untouched(cells, at):
+    """All other cells twice."""
+    for place in reversed(range(len(cells))):
+        if place != at:
+            cells.insert(place, copy.deepcopy(cells[place]))
+
+
+def split(cells, at):
+    """The answer in two cells, cut inside of the function."""
+    whole = text(cells[at]["source"]).split("\n")
+    cells[at]["source"] = "\n".join(whole[:4])
+    cells.insert(at + 1, {"cell_type": "code", "metadata": {}, "source": "\n".join(whole[4:]), "outputs": [], "execution_count": None})
+
+
+def merged(cells, at):
+    """The setup, the answer and the check in one cell."""
+    source = "from labkit import check, hint, show\n\n" + text(cells[at]["source"]) + '\n\ncheck("retry")'
+    cells[at]["source"], cells[at]["metadata"] = source, {}
+
+
+def only_the_answer(cells, at):
+    cells[:] = [cells[at]]
+
+
+def reordered(cells, at):
+    cells.reverse()
+
+
+def retyped(cells, at):
+    cells[at]["cell_type"] = "markdown"
+
+
+def pasted_below(cells, at):
+    """The stub stays; the answer stands in a cell of its own below, without its anchor."""
+    answer = text(cells[at]["source"])
+    cells[at]["source"] = "# labkit: retry\ndef execute_with_retry(fn, max_attempts, clock):\n    ..."
+    cells.insert(at + 1, {"cell_type": "code", "metadata": {}, "source": answer.partition("\n")[2], "outputs": [], "execution_count": None})
+
+
+def timed(cells, at):
+    cells[at]["source"] = "%%time\n" + text(cells[at]["source"])
+    cells[at]["metadata"] = {}
+
+
+def skipping(cells, at):
+    cells[at]["source"] = text(cells[at]["source"]) + "\n# NBVAL_SKIP"
+    cells[at]["metadata"]["tags"] = ["nbval-skip"]
+
+
+def helper_above(cells, at):
+    """A cell of the learner's own that the answer uses."""
+    cells[at]["source"] = text(cells[at]["source"]).replace("from labkit import RetriesExhausted, TerminalError", "")
+    source = "# mine\nfrom labkit import RetriesExhausted, TerminalError"
+    cells.insert(at, {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None})
+
+
+def changed_check(cells, at):
+    next(cell for cell in cells if about(cell).get("role") == "check")["source"] = "print('holds')"
+
+
+def renamed(cells, at):
+    cells[at]["source"] = text(cells[at]["source"]).replace("execute_with_retry", "my_retry")
+
+
+def format_3(book, answer):
+    cells = [{"cell_type": c["cell_type"], "input" if c["cell_type"] == "code" else "source": c["source"]} for c in filled(book, answer)["cells"]]
+    return dumped({"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]})
+
+
+def exported(book, answer):
+    parts = [f"# In[{n}]:\n\n\n{text(c['source'])}\n" for n, c in enumerate(filled(book, answer)["cells"], 1) if c["cell_type"] == "code"]
+    return {"retry.py": "\n".join(parts).encode()}
+
+
+def other_version(book, answer):
+    made = filled(book, answer)
+    made["metadata"]["labkit"] |= {"digest": "0" * 64, "version": "0"}
+    return dumped(made)
+
+
+def nested(depth):
+    return b'{"cells": ' + b"[" * depth + b"]" * depth + b"}"
+
+
+ANIMALS = {
+    "as handed out": (lambda book, answer: dumped(book), UNTOUCHED),
+    "answered": (lambda book, answer: dumped(filled(book, answer)), ANSWERED),
+    "metadata stripped": (changed(without_metadata), ANSWERED),
+    "ids missing": (changed(without_ids), ANSWERED),
+    "ids doubled": (changed(doubled_ids), ANSWERED),
+    "answer copied": (changed(copied), ANSWERED),
+    "all else doubled": (changed(doubled_untouched), ANSWERED),
+    "split": (changed(split), ANSWERED),
+    "merged": (changed(merged), ANSWERED),
+    "all else deleted": (changed(only_the_answer), ANSWERED),
+    "reordered": (changed(reordered), ANSWERED),
+    "retyped": (changed(retyped), ANSWERED),
+    "pasted below": (changed(pasted_below), ANSWERED),
+    "timed": (changed(timed), ANSWERED),
+    "NBVAL_SKIP": (changed(skipping), ANSWERED),
+    "a helper above": (changed(helper_above), ANSWERED),
+    "the check changed": (changed(changed_check), ANSWERED),
+    "renamed": (changed(renamed), ANSWERED),
+    "format 3": (format_3, ANSWERED),
+    "exported to Python": (exported, ANSWERED),
+    "a Python file": (lambda book, answer: {"retry.py": answer.encode()}, ANSWERED),
+    "a second download": (lambda book, answer: dumped(filled(book, answer), "retry (1).ipynb"), ANSWERED),
+    "in a new notebook": (lambda book, answer: dumped({"cells": [{"cell_type": "code", "source": answer}]}, "homework.ipynb"), ANSWERED),
+    "another version": (other_version, ANSWERED),
+    "CRLF": (lambda book, answer: {"retry.py": answer.replace("\n", "\r\n").encode()}, ANSWERED),
+    "a byte order mark": (lambda book, answer: {"retry.ipynb": b"\xef\xbb\xbf" + dumped(filled(book, answer))["retry.ipynb"]}, ANSWERED),
+    "nothing": (lambda book, answer: {}, MISSING),
+    "another exercise": (lambda book, answer: {"claim.py": b"# labkit: claim\ndef claim(engine, worker_id, now):\n    return None"}, MISSING),
+    "empty": (lambda book, answer: {"retry.ipynb": b""}, UNREADABLE),
+    "not JSON": (lambda book, answer: {"retry.ipynb": b"{"}, UNREADABLE),
+    "no notebook": (lambda book, answer: {"retry.ipynb": b'{"a": 1}'}, UNREADABLE),
+    "a list": (lambda book, answer: {"retry.ipynb": b"[[[]]]"}, UNREADABLE),
+    "nested deeply": (lambda book, answer: {"retry.ipynb": nested(100_000)}, UNREADABLE),
+    "NUL": (lambda book, answer: {"retry.ipynb": b"\0" * 100}, UNREADABLE),
+    "UTF-16": (lambda book, answer: {"retry.py": answer.encode("utf-16")}, UNREADABLE),
+    "50 MB": (lambda book, answer: {"retry.ipynb": b" " * 50_000_000}, UNREADABLE),
+}
