@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert
 
-from labkit import events
 from labkit.database import open_engine
 from labkit.errors import StoreBusy, UsageError
 from labkit.events import Event, EventBus, Subscription
+from labkit.events import bus as bus_module
 from labkit.queue import Job, Lease, TaskQueue
 from labkit.tables import progress_log, tasks
 
@@ -74,6 +74,21 @@ def test_what_is_told(bus: Bus) -> None:
     ] == [(event.type, event.task_id, dict(event.payload)) for event in got]
     assert [update.time for _, update in bus.queue.progress.history(job.task.id)][2:] == [event.time for event in got[:2]]
     assert f"<Event task.completed {job.task.id}>" == repr(got[1])
+
+
+def test_a_question_is_told(bus: Bus) -> None:
+    """A task that asks a person is told with its question, each time that it asks, and not when it is read to its end."""
+    got, subscription = bus.heard("task.waiting")
+    job = bus.job()
+    job.tell(1, "thinking", "Really?")
+    bus.queue.park(job.lease, "Really?")
+    bus.queue.answer(job.task.id, "yes")
+    bus.queue.park(Lease.of(bus.queue.claim("w1")), "And the backup?")  # type: ignore[arg-type]
+    bus.queue.answer(job.task.id, "no")
+    bus.queue.complete(Lease.of(bus.queue.claim("w1")), "up")  # type: ignore[arg-type]
+    bus.read()
+    subscription.handle()
+    assert [(job.task.id, {"question": text}) for text in ("Really?", "And the backup?")] == [(e.task_id, dict(e.payload)) for e in got]
 
 
 def test_what_a_run_was(bus: Bus) -> None:
@@ -258,7 +273,7 @@ def test_an_outage_loses_nothing(bus: Bus, monkeypatch: pytest.MonkeyPatch, capl
     """A database that goes away between reading the log and looking up the tasks is logged, and the events come when it is back."""
     got, subscription = bus.heard()
     bus.completed()
-    real, fails = events.ends, [StoreBusy(), StoreBusy()]
+    real, fails = bus_module.ends, [StoreBusy(), StoreBusy()]
 
     def sometimes(*args: Any) -> Any:
         if fails:
@@ -272,7 +287,7 @@ def test_an_outage_loses_nothing(bus: Bus, monkeypatch: pytest.MonkeyPatch, capl
         if len(naps) == 5:
             bus.bus.stop()
 
-    monkeypatch.setattr(events, "ends", sometimes)
+    monkeypatch.setattr(bus_module, "ends", sometimes)
     monkeypatch.setattr(bus.bus, "_pause", nap)
     monkeypatch.setattr(subscription, "unsubscribe", lambda: None)  # so that what waits can be looked at
     bus.bus._run()

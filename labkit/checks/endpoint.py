@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any
 
 from labkit.checks import endpoint_cases as cases
+from labkit.checks import endpoint_loop_rules as loop
 from labkit.checks import endpoint_rules as rules
 from labkit.checks.common import ends, exits_rule
+from labkit.checks.drawn import endpoint as drawn
 from labkit.checks.endpoint_cases import ACCEPTED, FULL, REFUSED, Row
 from labkit.checks.endpoint_play import ask, fail, leave, slowly
 from labkit.checks.exercise import Answer, Case, Exercise, Property
@@ -71,9 +73,10 @@ EXERCISE = Exercise(
         _rows("several", cases.SEVERAL, afresh=False),
         _once("exits", leave),
     ),
+    drawn=lambda rng: [_rows(name, rows) for name, rows in drawn.rows(rng).items()],
     properties=(
-        Property("keeps the loop free", "while submit takes its time, others move", rules.loop_is_free, ("slow",), rules.was_held),
-        Property("queued first", "the answer comes when submit has returned", rules.in_order, ("slow",), rules.was_held),
+        Property("keeps the loop free", "while submit takes its time, others move", loop.loop_is_free, ("slow",), loop.was_held),
+        Property("queued first", "the answer comes when submit has returned", loop.in_order, ("slow",), loop.was_held),
         Property("accepts", "202 with the id that the queue gave", rules.every(rules.accepted), GOOD, rules.answered(ACCEPTED)),
         Property("the text", "submit is given the text as it was sent", rules.every(rules.given(0, "text")), ("accepts", "texts"), rules.submitted),
         Property("the priority", "submit is given the priority", rules.every(rules.given(1, "priority")), ("priorities",), rules.submitted),

@@ -1,6 +1,6 @@
 """What must hold of `endpoint`, read off the responses and off what the queue was asked.
 
-Not handled here: the requests (see `endpoint_cases`), and sending them (see `endpoint_play`).
+Not handled here: the event loop meanwhile (see `endpoint_loop_rules`), the requests (see `endpoint_cases`), and sending them (see `endpoint_play`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ Came = dict[str, Any]
 Find = Callable[[Seen, dict[str, Any]], Finding | None]
 A_SECOND = 1.0  # of virtual time that an answer may take
 OTHER_THAN_400 = "another status than 400 for a bad body"
-BEFORE = "answers before the task is in the queue"
 
 
 def every(off: Callable[[Row, Came], Finding | None]) -> Find:
@@ -172,34 +171,6 @@ def other_error(row: Row, came: Came) -> Finding | None:
         said = f"submit raised RuntimeError, and the answer was {came['status']}"
         return Finding(said, "takes every error for a full queue" if came["status"] == 429 else "takes every error for a bad request")
     return None
-
-
-def loop_is_free(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """While submit takes its time the loop turns."""
-    came = seen.end.last.value
-    events = came["events"]
-    if came["how"] == NOT_ASYNC:
-        return nothing(facts["row"], came)
-    if "in the loop" in events:
-        said = "submit was called in the thread of the event loop: until it returns, nothing else moves"
-        return Finding(said, "calls the blocking submit in the event loop")
-    if "blocked" in events:
-        said = "submit ran in another thread, and the event loop stood still until it returned"
-        return Finding(said, "waits for a thread without giving the loop back")
-    return None if events else nothing(facts["row"], came)
-
-
-def in_order(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    """The answer comes after submit has returned."""
-    events = seen.end.last.value["events"]
-    late = "begins after the answer" in events or ("answered" in events and "ends" not in events[: events.index("answered")])
-    if late and 200 <= seen.end.last.value["status"] < 300:
-        return Finding(f"the answer was {seen.end.last.value['status']} while submit was still at work, or not yet called", BEFORE)
-    return None
-
-
-def was_held(seen: Seen, facts: dict[str, Any]) -> bool:
-    return bool(seen.end.last.value["events"]) and bool(seen.end.last.value["status"])
 
 
 def afresh(find: Find) -> Find:

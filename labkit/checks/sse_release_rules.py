@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from labkit.checks.exercise import Finding
 from labkit.checks.sse_play import SOON
-from labkit.checks.sse_rules import Came, every, no_stream
+from labkit.checks.sse_rules import every, no_stream
+from labkit.checks.sse_seen import Came
 from labkit.checks.sse_stories import Story
 from labkit.plural import counted
 

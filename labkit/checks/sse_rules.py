@@ -1,35 +1,28 @@
 """What must hold of `sse`, read off what each client was sent and off who was still subscribed.
 
-Not handled here: what a browser makes of bytes (see `event_stream`), and clients that leave (see `sse_release_rules`).
+Not handled here: what a browser makes of bytes (see `event_stream`), which updates these are (see `sse_seen`), and clients that leave (see
+`sse_release_rules`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from typing import Any
-
-from pydantic import ValidationError
 
 from labkit.checks.asgi import NOT_ASYNC
 from labkit.checks.common import over_each
-from labkit.checks.event_stream import Event, events_in
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.sse_stories import Entry, Story
+from labkit.checks.sse_seen import LOST, Came, event_off, is_of, updates_of
+from labkit.checks.sse_stories import Story
 from labkit.faults.outcome import cut
 from labkit.plural import counted
-from labkit.progress.update import ProgressUpdate
 
-Came = dict[str, Any]
 Off = Callable[[Story, Came], Finding | None]
 Find = Callable[[Seen, dict[str, Any]], Finding | None]
-BEATS = ("ping", "heartbeat", "keepalive", "keep-alive")  # events of these names keep a connection awake
 NO_RESPONSE, NO_UTF8 = "returns no response", "sends bytes that are no UTF-8"
 NOT_WHOLE = "an event without the blank line that ends it: the browser never sees it"
 NOT_FROM, AGAIN = "does not go on from Last-Event-ID, begins anew", "tells the update of Last-Event-ID again: it was seen"
 SKIPS = "skips an update: Last-Event-ID is the last one that was seen"
-LOST, DOUBLED, MADE_UP = "an update is lost", "an update is sent twice", "an event that is no update of the log"
 
 
 def every(off: Off) -> Find:
@@ -93,20 +86,6 @@ def no_cache(story: Story, came: Came) -> Finding | None:
     return Finding(f"the Cache-Control was {told!r}", "no Cache-Control: no-cache")
 
 
-@cache
-def _events(sent: str) -> tuple[list[Event], str] | None:
-    try:
-        return events_in(sent.encode("latin-1"))
-    except UnicodeDecodeError:
-        return None
-
-
-def updates_of(came: Came, until: int | None = None) -> tuple[list[Event], str] | None:
-    """What a browser has seen of the first bytes, without what only keeps the connection awake; None where they are no UTF-8."""
-    found = _events(came["sent"][:until])
-    return found and ([one for one in found[0] if one.id is not None or one.name not in BEATS], found[1])
-
-
 def events(story: Story, came: Came) -> Finding | None:
     """Every update that is wanted, once, in order, each with its position."""
     missing = no_stream(story, came)
@@ -118,41 +97,13 @@ def events(story: Story, came: Came) -> Finding | None:
     if story.after is None and not told and not rest:
         return None
     for place, event in enumerate(told):
-        off = _event_off(event, wanted, place)
+        off = event_off(event, wanted, place)
         if off:
             return Finding(f"{story.says}: {off[0]}", off[1])
     if len(told) < len(wanted):
         said = f"{story.says}: {len(told)} of {counted(len(wanted), 'update')} came"
         return Finding(f"{said}, and {cut(repr(rest), 60)} stood at the end" if rest else said, NOT_WHOLE if rest else LOST)
     return None
-
-
-def _event_off(event: Event, wanted: Sequence[Entry], place: int) -> tuple[str, str] | None:
-    """Why this is not the event that is wanted at this place, and the likely mistake."""
-    try:
-        update = ProgressUpdate.model_validate_json(event.data, strict=True)
-    except ValidationError:
-        return f"the data {cut(repr(event.data), 80)} is not the JSON of an update", _no_json(event.data)
-    if place >= len(wanted) or wanted[place][1] != update:
-        places = [at for at, entry in enumerate(wanted) if entry[1] == update]
-        if not places:
-            return f"an event says {cut(repr(event.data), 80)}", MADE_UP
-        there = wanted[places[0]][0]
-        return f"the update at {there} came as event {place + 1}", DOUBLED if places[0] < place else LOST
-    if event.id is None:
-        return f"the event of the update at {wanted[place][0]} has no id", "an event without `id:`"
-    if event.id != str(wanted[place][0]):
-        said = f"the id of the update at {wanted[place][0]} is {cut(event.id, 40)!r}"
-        return said, "the id of an event is not the position in the log"
-    return None
-
-
-def _no_json(data: str) -> str:
-    try:
-        told = json.loads(data)
-    except ValueError:
-        return "the data is not JSON" if "\n" not in data else "line ends in the data break its JSON"
-    return "the data is another JSON than the update's" if isinstance(told, dict) else "the data is JSON of something else than the update"
 
 
 def texts(story: Story, came: Came) -> Finding | None:
@@ -170,19 +121,12 @@ def resumed(story: Story, came: Came) -> Finding | None:
 def _wrong_start(story: Story, came: Came) -> str:
     """How a client goes on at another place than after what it has seen; "" where that is not so."""
     told, wanted = updates_of(came), story.wanted()
-    at = [seq for seq, update in story.entries if told and told[0] and _is(told[0][0], update)]
+    at = [seq for seq, update in story.entries if told and told[0] and is_of(told[0][0], update)]
     if not at or not story.after:
         return ""
     if at[0] <= story.after:
         return AGAIN if at[0] == story.after else NOT_FROM
     return SKIPS if wanted and at[0] > wanted[0][0] else ""
-
-
-def _is(event: Event, update: ProgressUpdate) -> bool:
-    try:
-        return ProgressUpdate.model_validate_json(event.data) == update
-    except ValidationError:
-        return False
 
 
 def seen_all(story: Story, came: Came) -> Finding | None:
@@ -240,7 +184,7 @@ def broken_log(story: Story, came: Came) -> Finding | None:
         return no_stream(story, came)
     if came["spun"] or not came["ended"]:
         return Finding(f"{story.says}: the stream goes on", "an error of the log is swallowed, and the stream never ends")
-    off = (_event_off(event, story.wanted(), place) for place, event in enumerate(found[0]))
+    off = (event_off(event, story.wanted(), place) for place, event in enumerate(found[0]))
     made_up = next((one for one in off if one), None)
     return made_up and Finding(f"{story.says}: {made_up[0]}", "makes an end up that the task never told")
 

@@ -25,6 +25,7 @@ from labkit.faults import Scenario, interleave, open_world, run_once
 from labkit.faults.chart_table import Table, bad, good, judged, table
 from labkit.faults.runner import Runner
 from labkit.faults.schedule import Schedule
+from labkit.lessons import sockets_runs
 from labkit.lessons.approvals import BROKEN, parks
 from labkit.lessons.approvals_two import first_word, last_word, two_people
 from labkit.lessons.approvals_world import SEEN, answers
@@ -129,7 +130,7 @@ def errors() -> Table:
     ]
     both = [interleave(two_people(tell)).broken for tell in (last_word, first_word)]
     rows.append(["the last word counts", *(judged(found[0].why if found else None) for found in both)])
-    return table(["", "as one writes it first", "as it should be"], rows)
+    return table(["", "as one writes it first", "as it should be"], [*rows, *sockets_runs.errors()])
 
 
 def sound_for(scenario: Scenario) -> Scenario:

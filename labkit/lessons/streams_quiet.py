@@ -112,8 +112,14 @@ class Quiet:
 
 def played(main: Coroutine[Any, Any, None]) -> None:
     """Run this in a loop of its own, wherever one is."""
+
+    async def in_order() -> None:
+        # subtle: with more threads a slow read could be overtaken by those that the clock waits for, on a busy machine
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        await main
+
     with ThreadPoolExecutor(1) as one:
-        one.submit(asyncio.run, main).result()
+        one.submit(asyncio.run, in_order()).result()
 
 
 def quiet(beat_seconds: float) -> Quiet:

@@ -7,16 +7,19 @@ Not handled here: the ways themselves (see `webhooks` and `buses`), and names (s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from labkit.faults import Scenario, run_once
 from labkit.faults.chart_table import Mark, Table, bad, good, judged, table
 from labkit.faults.strip import Strip, strip
+from labkit.faults.trace import Line, Trace
 from labkit.lessons import buses
 from labkit.lessons import webhooks_names as names
 from labkit.lessons.buses import MAIL, MONITOR, Makes, day
 from labkit.lessons.buses_bounds import BOUND, NO_BOUND, waits
 from labkit.lessons.sagas_runs import places
 from labkit.lessons.webhooks import BROKEN, durable, redirected
-from labkit.lessons.webhooks_world import SECRET, Way, told
+from labkit.lessons.webhooks_world import SAME, SECRET, Way, told
 from labkit.webhook import verify
 from labkit.webhook.send import sign
 from labkit.webhook.wire import TIMEOUT_SECONDS
@@ -61,6 +64,28 @@ def attempts(scenario: Scenario, schedule: str) -> Table:
                 words = bad("the same id, other bytes")
             rows.append([f"{line.time:g} s", line.process, id_, body, words if rest else bad(what)])
     return table(["at", "by", "id", "bytes", "to the customer"], rows)
+
+
+def lanes(scenario: Scenario, schedule: str) -> Trace:
+    """The run as lanes, with what concerns the delivery alone: requests, waits, writes to its row, and what the customer takes them for.
+
+    The token is that of the whole run. The last lane is the customer's; under each request stands the delivery's id.
+    """
+    trace = run_once(scenario, schedule)
+    return replace(trace, lines=tuple(_as_delivery(line) for line in trace.lines if _concerns_it(line)))
+
+
+def _concerns_it(line: Line) -> bool:
+    written = line.label.endswith(" webhook_deliveries") and not line.label.startswith("SELECT")
+    return line.kind != "cross" or line.boundary in ("http", "clock") or written
+
+
+def _as_delivery(line: Line) -> Line:
+    """An effect under the delivery's id, as the picture shows a key; the same id again is nothing new."""
+    if line.kind != "effect":
+        return line
+    what, id_, bytes_ = line.label.split(", ")
+    return replace(line, label=f"{MAIL}, {bytes_}", text=f"{id_.split()[-1]}{' again' if what == SAME else ''}")
 
 
 def signatures() -> Table:

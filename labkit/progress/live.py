@@ -28,7 +28,7 @@ from labkit.tables import progress_log
 Entry = tuple[int, ProgressUpdate]
 KEPT = 200  # events of a task that its subscribers share
 POLL_SECONDS = 0.2
-NEWS, SILENCE, END = "news", "silence", "end"
+NEWS, SILENCE, END, TOLD = "news", "silence", "end", "told"
 BEAT_SECONDS = 10.0  # of silence; proxies cut after thirty or sixty
 _log = logging.getLogger("labkit.progress")
 
@@ -128,7 +128,9 @@ class LiveLog(ProgressLog):
                     yield entry
                     if entry[1].terminal:
                         return
-                if not entries:
+                if entries:
+                    why = TOLD  # subtle: so nothing at or before `after` is an end, and nobody need look
+                else:
                     if why == NEWS and await asyncio.to_thread(self._ended_before, task_id, after):
                         return
                     why = END if self._closed else await asyncio.shield(changed)

@@ -1,9 +1,10 @@
 """An append-only log of what tasks tell, in the database of the tasks: exactly one terminal event for each end of a task.
 
 The end is written by whoever changes the state, in the same transaction (`append_end`): no state without its event, no
-event without its state. A running task appends under the row of the task, so a zombie is refused and the events of
-one task have positions in the order in which they became visible. A failed task that is put back to work begins a new
-*run*: its earlier events stay, and a reader is shown the newest run. A crash leaves an event whole or not at all.
+event without its state. A question to a person is written in the same way (`append_question`). A running task appends
+under the row of the task, so a zombie is refused and the events of one task have positions in the order in which they
+became visible. A failed task that is put back to work begins a new *run*: its earlier events stay, and a reader is shown
+the newest run. A crash leaves an event whole or not at all.
 
 Not handled here: telling readers that something was appended, and one order over all tasks: see `progress.follow`, since
 positions of different tasks may become visible out of order on PostgreSQL.
@@ -17,9 +18,9 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, func, insert, select, text
 
-from labkit.database import db_now, reading, writing
+from labkit.database import db_now, reading, shown, writing
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound
-from labkit.progress.update import ProgressUpdate
+from labkit.progress.update import PERSON, ProgressUpdate
 from labkit.store.contract import plain_text
 from labkit.tables import progress_log, tasks
 from labkit.task import TaskState
@@ -60,6 +61,15 @@ COMPLETED_ON_SQLITE = f"""INSERT INTO progress_log (task_id, run, attempt, step,
 VALUES (:id, coalesce({_BEFORE.format("run + terminal")}, 1), :attempt, coalesce({_BEFORE.format("step")}, 0),
   coalesce({_BEFORE.format("total_step")}, 0), 'completed', '', (SELECT updated_at FROM tasks WHERE id = :id), true,
   (SELECT webhook_url FROM task_options WHERE task_id = :id))"""
+# the same for the task `:id` that has just been parked: its story goes on
+_QUESTION = {
+    dialect: text(f"""INSERT INTO progress_log (task_id, run, attempt, step, total_step, status, message, tool, time)
+SELECT ended.id, coalesce(last.run + CASE WHEN last.terminal THEN 1 ELSE 0 END, 1), ended.attempt,
+  CASE WHEN last.terminal THEN 0 ELSE coalesce(last.step, 0) END, CASE WHEN last.terminal THEN 0 ELSE coalesce(last.total_step, 0) END,
+  'thinking', :question, '{PERSON}', ended.updated_at
+FROM tasks AS ended {last} WHERE ended.id = :id""")
+    for dialect, last in _LAST.items()
+}
 _END = {dialect: text(f"{end_sql(dialect, 'tasks')} RETURNING position") for dialect in _LAST}
 
 
@@ -87,6 +97,11 @@ def append_end(connection: Connection, task_id: str) -> None:
         raise InvalidTransition(f"task {task_id} has not ended")
 
 
+def append_question(connection: Connection, task_id: str, question: str) -> None:
+    """Append what a task asks that this transaction has just parked."""
+    connection.execute(_QUESTION[connection.dialect.name], {"id": task_id, "question": question})
+
+
 class ProgressLog:
     """Reads and appends. What `after` gives is in order, each with a position from which a reader can go on."""
 
@@ -97,10 +112,12 @@ class ProgressLog:
         """Append an update of a task that has not ended and return its position; with `fence` only for its holder.
 
         `TaskNotFound`, `StaleLease` (a zombie speaks), `InvalidTransition` (the task has ended), `UnstorableValue`;
-        nothing is appended then. A terminal update is a `ValueError`: the end comes with the change of state.
+        nothing is appended then. A terminal update or a question is a `ValueError`: these come with the change of state.
         """
         if update.terminal:
             raise ValueError(f"{update} is terminal: complete, fail or cancel the task, which writes its last event")
+        if update.waiting:
+            raise ValueError(f"{update} asks a person: park the task, which writes the question")
         values = {name: plain_text(name, getattr(update, name)) for name in ("task_id", "message", "tool", "status")}
         with writing(self._engine) as connection:
             owner = _locked(connection, update.task_id)
@@ -140,7 +157,7 @@ class ProgressLog:
             return updates(connection.execute(chosen).all())
 
     def __repr__(self) -> str:
-        return f"<ProgressLog {self._engine.url.render_as_string()}>"
+        return f"<ProgressLog {shown(self._engine)}>"
 
 
 def _locked(connection: Connection, task_id: str) -> _Owner:

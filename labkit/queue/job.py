@@ -126,10 +126,15 @@ def handler_of(made: Any) -> Handler:
     return dispatch
 
 
+def is_plain(made: Any) -> bool:
+    """Whether it can be called and then has run: no coroutine and no generator, which would only begin when somebody asks them to."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return callable(made) and not any(kind(made) or kind(getattr(made, "__call__", None)) for kind in kinds)  # noqa: B004
+
+
 def _is_handler(made: Any) -> bool:
     """Whether it can be called with a job and then has done it; what does not tell how it is called is believed."""
-    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    if not callable(made) or any(kind(made) or kind(getattr(made, "__call__", None)) for kind in kinds):  # noqa: B004
+    if not is_plain(made):
         return False
     try:
         signature = inspect.signature(made)

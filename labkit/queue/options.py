@@ -41,7 +41,7 @@ def begin_new_run(connection: Connection, task_id: str, attempts: int) -> None:
     put_options(connection, task_id, attempts_before=attempts, question=None, answer=None)
 
 
-def give_back_attempt(connection: Connection, task_id: str) -> None:
-    """Let the attempt that has just ended not count towards the limit."""
+def give_back_attempt(connection: Connection, task_id: str, **values: Any) -> None:
+    """Let the attempt that has just ended not count towards the limit, and set other options along with that."""
     before = select(task_options.c.attempts_before).where(task_options.c.task_id == task_id)
-    put_options(connection, task_id, attempts_before=(connection.scalar(before) or 0) + 1)
+    put_options(connection, task_id, attempts_before=(connection.scalar(before) or 0) + 1, **values)

@@ -1,7 +1,7 @@
 """Park a task until a person has answered, and let it go on with the answer.
 
-A parked task is *waiting*: nobody holds it, no lease runs, and it costs no worker. Its holder parks it with a question, in one
-transaction and under the same fence as every other end of an attempt; the attempt does not count. Of several answers the
+A parked task is *waiting*: nobody holds it, no lease runs, and it costs no worker. Its holder parks it with a question, in one transaction with
+the event that tells so, and under the same fence as every other end of an attempt; the attempt does not count. Of several answers the
 first one wins: it is stored and the task is pending again, in one transaction, so a crash leaves it waiting or answered. The
 answer stays with the run of the task, over crashes and retries, until the task asks again or is redriven.
 
@@ -17,6 +17,7 @@ from sqlalchemy import Engine, select
 
 from labkit.database import reading, writing
 from labkit.errors import InvalidTransition
+from labkit.progress.log import append_question
 from labkit.queue.change import change, find, moment, named
 from labkit.queue.lease import Lease, held, lost
 from labkit.queue.notify import notify
@@ -43,8 +44,8 @@ def park(engine: Engine, lease: Lease, question: str, now: datetime | None = Non
     with writing(engine) as connection:
         task = change(connection, moment(connection, now), values, *held(lease))
         if task is not None:
-            give_back_attempt(connection, task.id)
-            put_options(connection, task.id, question=asked, answer=None)
+            give_back_attempt(connection, task.id, question=asked, answer=None)
+            append_question(connection, task.id, asked)
     if task is None:
         raise lost(engine, lease)
     return log_written(task)

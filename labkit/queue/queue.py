@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Engine, select
 
 from labkit.clock import Clock, SystemClock
-from labkit.database import db_now, reading
+from labkit.database import db_now, reading, shown
 from labkit.errors import StaleLease
 from labkit.ids import IdSource, random_ids
 from labkit.progress.log import ProgressLog
@@ -134,9 +134,12 @@ class TaskQueue:
         """What the task asked last, and what it was told."""
         return park.question(self.engine, task_id)
 
-    def amend(self, task_id: str, text: str) -> int:
-        """Tell whoever works on it, now or later, something more; `TaskNotFound`, `InvalidTransition` when it has ended."""
-        return amend.amend(self.engine, plain_text("id", task_id), text)
+    def amend(self, task_id: str, text: str, number: int | None = None) -> int:
+        """Tell whoever works on it, now or later, something more; `TaskNotFound`, `InvalidTransition` when it has ended.
+
+        As amendment `number` it is added once, however often it is sent.
+        """
+        return amend.amend(self.engine, plain_text("id", task_id), text, number)
 
     def amendments(self, task_id: str) -> list[str]:
         """What was added to the task, oldest first."""
@@ -181,4 +184,4 @@ class TaskQueue:
 
     def __repr__(self) -> str:
         bound = "unbounded" if self.bounds.max_pending is None else f"at most {self.bounds.max_pending} pending"
-        return f"<TaskQueue {self.engine.url.render_as_string()}, {bound}>"
+        return f"<TaskQueue {shown(self.engine)}, {bound}>"

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from labkit.commit import keeping
-from labkit.database import in_one_line
+from labkit.database import in_one_line, shown
 from labkit.errors import (
     DeadlineExceeded,
     StaleLease,
@@ -146,7 +146,7 @@ class Worker:
             return None
 
     def _warn(self, what: str, error: Exception) -> None:
-        where = self.queue.engine.url.render_as_string()
+        where = shown(self.queue.engine)
         _log.warning("worker %s %s: %s (%s)", self.name, what, in_one_line(error), where, extra={"worker": self.name})
 
     def _work(self, task: Task) -> Task | None:

@@ -24,6 +24,7 @@ from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
 from labkit.server.control import control
 from labkit.server.guard import LOOPBACK, Guard
+from labkit.server.room import Room
 from labkit.server.sse import progress
 from labkit.server.tasks import newest, show, submit
 
@@ -32,9 +33,12 @@ FILES = {"/": "index.html", "/page.js": "page.js", "/page.css": "page.css"}
 
 
 def make_app(
-    queue: TaskQueue, log: LiveLog | None = None, *, hosts: Iterable[str] = LOOPBACK, token: str = ""
+    queue: TaskQueue, log: LiveLog | None = None, *, hosts: Iterable[str] = LOOPBACK, token: str = "", max_open: int | None = None
 ) -> Starlette:
-    """The application for this queue. `hosts` are the names it answers to, `token` what every request must know, if anything."""
+    """The application for this queue. `hosts` are the names it answers to, `token` what every request must know, if anything.
+
+    Of requests and WebSockets `max_open` may be open at once, or any number.
+    """
     live = log or LiveLog(queue.engine, queue.clock)
 
     @asynccontextmanager
@@ -58,7 +62,7 @@ def make_app(
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        middleware=[Middleware(Room, most=max_open), Middleware(Guard, hosts=hosts, token=token)],
         exception_handlers={HTTPException: _as_json, Exception: _failed},
     )
     app.state.queue, app.state.progress = queue, live

@@ -1,8 +1,8 @@
 """`labkit serve`: the server on a socket, until SIGTERM or Ctrl-C.
 
-It listens on this machine alone unless told otherwise, and then a token is needed. It takes so many connections as it was told and answers 503 beyond. Told to
-stop, it takes no more, ends the streams, and is gone within a few seconds. In its own thread it delivers the webhooks of tasks that have ended, whichever
-process took them.
+It listens on this machine alone unless told otherwise, and then a token is needed. So many requests and WebSockets may be open as it was told; beyond
+that the answer is 503. Told to stop, it takes no more, ends the streams, and is gone within a few seconds. In its own thread it delivers the webhooks
+of tasks that have ended, whichever process took them.
 
 Not handled here: work. Start `labkit worker` on the same database.
 """
@@ -23,6 +23,7 @@ from labkit.server.guard import LOOPBACK
 from labkit.serving import listening, serve_until_told
 
 CONNECTIONS = 10  # to the database
+IDLE = 100  # connections beyond those that are asked something
 STOP_SECONDS = 3
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -45,9 +46,9 @@ def serve(
     with _listen(host, port) as listener:
         engine = open_named(database_url, pool_size=CONNECTIONS)
         log = LiveLog(engine)
-        app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token)
+        app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token, max_open=max_open)
         config = uvicorn.Config(
-            app, log_level="warning", limit_concurrency=max_open, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
+            app, log_level="warning", limit_concurrency=max_open + IDLE, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
         )
         say(f"serving on http://{_shown(host)}:{listener.getsockname()[1]}/{f'?token={token}' if token else ''}")
         stop_delivering = start(Deliverer(engine, send=sender))

@@ -3,7 +3,7 @@
 A deliverer writes the deliveries that are missing, then sends what is due, one after the other, each under a lease. What was not received is sent again
 after a drawn delay, not before the receiver asked for it; after the last attempt it has failed and keeps the reason. A redirect, a 410
 and an address that may not be reached fail at once. A crash, and any other BaseException, goes through: whoever takes the delivery next sends the
-same bytes again, and the receiver knows the id. Any number of deliverers may work on one database.
+same bytes again, and the receiver knows the id. Any number of deliverers may work on one database. What was received is removed after a while (`keep`).
 
 Not handled here: receivers that take their time make the next ones wait, up to the time limit each; several deliverers help.
 """
@@ -20,20 +20,23 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from labkit.clock import Clock, SystemClock
-from labkit.database import in_one_line
+from labkit.database import in_one_line, shown
 from labkit.errors import UsageError
 from labkit.queue.threads import Pause, Spawn, Stop, Wakeup, thread
 from labkit.retry import RetryPolicy, seconds_asked
 from labkit.store.contract import error_text
 from labkit.webhook import outbox
 from labkit.webhook.outbox import DELIVERED, FAILED, PENDING, Delivery
+from labkit.webhook.prune import Keep, prune
 from labkit.webhook.send import Answer, Sender
 
 Send = Callable[[str, str, bytes], Answer]  # (id, url, body) -> what the receiver said; raises when it said nothing
 LEASE_SECONDS = 120.0  # longer than one attempt can last, with a slow lookup before it
 POLL_SECONDS = 0.5
+PRUNE_SECONDS = 600.0  # from one look for old deliveries to the next
 STOP_SECONDS = 15.0  # that whoever stops it waits; an attempt lasts less
 LONGEST_ASKED = 86_400.0  # seconds that a receiver can make us wait
+KEEP = Keep()
 POLICY = RetryPolicy(max_attempts=10, base=10.0, cap=3_600.0)
 _log = logging.getLogger("labkit.webhook")
 
@@ -58,7 +61,7 @@ def start(deliverer: Deliverer, spawn: Spawn = thread) -> Stop:
 class Deliverer:
     """Sends the webhooks of `engine`. Without `now` all times in the table are the database's own.
 
-    `policy` says how often and how far apart; its delays are drawn, by its own `rng` or else from the delivery itself.
+    `policy` says how often and how far apart; its delays are drawn, by its own `rng` or else from the delivery itself. `keep` says what becomes of old ones.
     """
 
     def __init__(
@@ -70,12 +73,13 @@ class Deliverer:
         policy: RetryPolicy = POLICY,
         lease_seconds: float = LEASE_SECONDS,
         poll_seconds: float = POLL_SECONDS,
+        keep: Keep = KEEP,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         self.engine, self.policy, self.lease_seconds = engine, policy, lease_seconds
         self.clock: Clock = clock or SystemClock()
         self._send: Send = send or Sender()
-        self._poll_seconds = poll_seconds
+        self._poll_seconds, self._keep, self._pruned = poll_seconds, keep, -PRUNE_SECONDS
         self._now: Callable[[], datetime | None] = now or (lambda: None)
         self.delivered = self.failed = 0
 
@@ -84,6 +88,7 @@ class Deliverer:
         while not stopped():
             try:
                 attempts = self.run_once(stopped)
+                self._prune()
             except Exception as error:  # subtle: whatever the driver raises, there must be a deliverer when the database is back
                 _log.warning("cannot deliver webhooks now: %s", in_one_line(error))
                 attempts = 0
@@ -98,6 +103,13 @@ class Deliverer:
             self._attempt(held)
             attempts += 1
         return attempts
+
+    def _prune(self) -> None:
+        """Now and then, and never before what is due was sent."""
+        if (at := self.clock.monotonic()) - self._pruned >= PRUNE_SECONDS:
+            self._pruned = at
+            if gone := prune(self.engine, self._keep, self._now()):
+                _log.info("removed %d old deliveries", gone)
 
     def _attempt(self, held: Delivery) -> None:
         try:
@@ -135,4 +147,4 @@ class Deliverer:
         _log.info("delivery %s of task %s, attempt %d: %s", held.id, held.task_id, held.attempt + 1, what, extra=told)
 
     def __repr__(self) -> str:
-        return f"<Deliverer {self.engine.url.render_as_string()} delivered={self.delivered} failed={self.failed}>"
+        return f"<Deliverer {shown(self.engine)} delivered={self.delivered} failed={self.failed}>"

@@ -5,7 +5,7 @@ delivery, body and all, and clears that note in one transaction; a crash leaves 
 (of task and run) and bytes never change. It is claimed like a task: one statement, one holder, a lease, and a fence (`version`), so a
 deliverer that slept past its lease changes nothing. An attempt that ended without a word is made again and counts for nothing.
 
-Not handled here: when to try again (see `deliver`), the order of deliveries, and throwing old ones away.
+Not handled here: when to try again (see `deliver`), the order of deliveries, and removing old ones (see `prune`).
 """
 
 from __future__ import annotations

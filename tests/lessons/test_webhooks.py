@@ -133,3 +133,17 @@ def test_every_error():
     shown = runs.errors()
     assert {"broken"} == {verdict for verdict, _ in column(shown, 1)}
     assert {"holds"} == {verdict for verdict, _ in column(shown, 2)}
+
+
+def test_the_lanes_of_a_retry():
+    """Two requests by two processes, both under one id and with the same bytes; the second is nothing new to the customer."""
+    trace = runs.lanes(told(lesson.durable), lesson.SENT_AND_DEAD)
+    effects = [(line.process, line.label, line.text) for line in trace.lines if line.kind == "effect"]
+    assert 2 == len(effects)
+    assert [("p1", ""), ("p2", " again")] == [(process, text[6:]) for process, _, text in effects]
+    assert 1 == len({(label, text[:6]) for _, label, text in effects})
+    assert {"http", "clock", "sql"} == {line.boundary for line in trace.lines if line.kind == "cross"}
+    assert {"INSERT webhook_deliveries", "UPDATE webhook_deliveries"} == {line.label for line in trace.lines if line.boundary == "sql"}
+    drawn = trace._repr_mimebundle_()
+    assert "record lost" in drawn["text/plain"]
+    assert drawn == runs.lanes(told(lesson.durable), lesson.SENT_AND_DEAD)._repr_mimebundle_()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, insert
+from sqlalchemy.event import listen
 
 from labkit.clock import VirtualClock
 from labkit.ids import counted_ids
@@ -91,6 +92,31 @@ def test_what_was_told_then_what_comes(engine: Engine) -> None:
         await finish(log, reading)
         assert ["thinking 1", "thinking 2", "completed 2"] == heard
         assert 0 == log.watched
+
+    run(scene)
+
+
+def test_what_comes_costs_its_readers_nothing(engine: Engine) -> None:
+    """An event that comes is read from the database once, for all: no subscriber looks there again."""
+    told, reads = Told(engine), list[str]()
+
+    async def scene() -> None:
+        log, heard = LiveLog(engine), [list[str]() for _ in range(5)]
+        await log.read_once()
+        readings = [collect(log.subscribe(told.id), one) for one in heard]
+        listen(engine, "before_cursor_execute", lambda c, cur, sql, *rest: reads.append(sql))
+        for step in (1, 2, 3):
+            told.step(step)
+            reads.clear()
+            while not all(len(one) == step for one in heard):
+                reads.append("a look")
+                await log.read_once()
+                await settle()
+            looks = reads.count("a look")
+            if step > 1:  # nobody is still on the way in
+                assert len(reads) - looks <= 4 * looks, reads  # what the one reader asks, on either database
+        told.end()
+        await finish(log, *readings)
 
     run(scene)
 

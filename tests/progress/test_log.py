@@ -14,7 +14,7 @@ from labkit.clock import VirtualClock
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound, UnstorableValue
 from labkit.progress import ProgressLog, ProgressUpdate
 from labkit.progress.log import append_end
-from labkit.progress.update import STATUSES
+from labkit.progress.update import PERSON, STATUSES
 from labkit.queue import Job, Lease, TaskQueue
 from labkit.tables import progress_log, tasks
 
@@ -95,6 +95,14 @@ def test_nothing_after_the_end(job: Job, queue: TaskQueue) -> None:
     with pytest.raises(ValueError):
         queue.progress.append(plain.model_copy(update={"status": "completed"}))
     assert ["error"] == [u.status for _, u in queue.progress.after(job.task.id)]
+
+
+def test_nobody_but_the_queue_says_that_a_task_waits(job: Job, queue: TaskQueue) -> None:
+    """A question is told with the change of state; a handler that names the person as a tool is refused, or may say it of a tool call."""
+    with pytest.raises(ValueError, match="park the task"):
+        job.tell(1, "thinking", "Really?", tool=PERSON)
+    job.tell(1, "tool_call", "Really?", tool=PERSON)
+    assert [False] == [u.waiting for _, u in queue.progress.after(job.task.id)]
 
 
 def test_unknown_task(queue: TaskQueue) -> None:

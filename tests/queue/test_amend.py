@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine
 
-from labkit.errors import InvalidTransition, TaskNotFound, UnstorableValue
+from labkit.errors import InvalidTransition, TaskNotFound, UnstorableValue, UsageError
 from labkit.faults import End, Process, Scenario, interleave
 from labkit.queue import Job, TaskQueue
 from labkit.queue.lease import Lease
@@ -69,3 +69,23 @@ def test_two_at_once_and_an_end(database: str) -> None:
     scenario = Scenario("amend", [_adds("a"), _adds("b"), _completes], [_each_is_kept], _claimed)  # type: ignore[list-item]
     report = interleave(scenario, database, preemptions=1).or_raise()
     assert "holds" == report.verdict
+
+
+def test_said_twice(engine: Engine) -> None:
+    """Sent again under its number it stands there once, also after the end; another one under a number that is taken, or too high, is refused."""
+    queue = TaskQueue(engine)
+    task_id = queue.submit("deploy shop")
+    assert [1, 1, 2, 2] == [queue.amend(task_id, text, number) for text, number in (("a", 1), ("a", 1), ("b", 2), ("b", 2))]
+    for text, number in (("c", 1), ("a", 2), ("d", 4), ("d", 5)):
+        with pytest.raises(InvalidTransition, match="number 3"):
+            queue.amend(task_id, text, number)
+    with pytest.raises(UsageError):
+        queue.amend(task_id, "a", 0)
+    with pytest.raises(UnstorableValue):
+        queue.amend(task_id, "a", 10**30)
+    assert 3 == queue.amend(task_id, "b")
+    queue.cancel(task_id)
+    assert 1 == queue.amend(task_id, "a", 1)
+    with pytest.raises(InvalidTransition, match="has ended"):
+        queue.amend(task_id, "e", 4)
+    assert ["a", "b", "b"] == queue.amendments(task_id)

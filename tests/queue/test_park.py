@@ -8,7 +8,7 @@ import pytest
 
 from labkit.clock import VirtualClock
 from labkit.errors import InvalidTransition, StaleLease, TaskNotFound, UnstorableValue
-from labkit.faults import End, Scenario, interleave
+from labkit.faults import End, Scenario, interleave, sweep
 from labkit.faults.process import Process
 from labkit.queue import Job, Lease, TaskQueue, Worker
 from labkit.queue.park import Question
@@ -38,6 +38,46 @@ def test_answered(queue: TaskQueue, clock: VirtualClock) -> None:
     assert Question("Really?", "yes") == queue.question(task_id)
     queue.complete(taken(queue), "done")
     assert [("completed", "")] == ends(queue, task_id)
+
+
+def test_the_question_is_told(queue: TaskQueue) -> None:
+    """Each question is an entry of the log, of its run and where the steps were; it ends nothing, and the end comes once."""
+    task_id = queue.submit("deploy")
+    for question in ("Really?", "Really, really?"):
+        Job(queue, queue.claim("w1")).tell(2, "thinking", total_step=5)  # type: ignore[arg-type]
+        queue.park(Lease.of(queue.get(task_id)), question)
+        queue.answer(task_id, "yes")
+    queue.fail(taken(queue), "no")
+    queue.redrive(task_id)
+    queue.park(taken(queue), "Once more?")
+    assert [(0, 0, "Once more?", True, False)] == [
+        (u.step, u.total_step, u.message, u.waiting, u.terminal) for _, u in queue.progress.after(task_id)
+    ]
+    queue.cancel(task_id)
+    told = [update for _, update in queue.progress.history(task_id)]
+    assert ["Really?", "Really, really?", "Once more?"] == [u.message for u in told if u.waiting]
+    assert [(2, 5), (2, 5)] == [(u.step, u.total_step) for u in told if u.waiting][:2]
+    assert [("error", "no"), ("error", "cancelled")] == ends(queue, task_id)
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_waiting_and_told(database: str) -> None:
+    """Crashed anywhere, any number of times: a task waits exactly where its question is the last entry of the log."""
+
+    def run(process: Process) -> str:
+        queue = TaskQueue(process.engine, clock=process.clock, now=process.clock.now)
+        task_id = queue.submit("deploy", idempotency_key="k")
+        if (task := queue.claim("w1")) is not None:
+            queue.park(Lease.of(task), "Really?")
+        return queue.get(task_id).state
+
+    def both(end: End) -> str | None:
+        told = [(row["message"], row["terminal"]) for row in end.rows.get("progress_log", ())]
+        waits = any(task["state"] == "waiting" for task in end.tasks.values())
+        return None if told == [("Really?", False)] * waits else f"waits: {waits}, told: {told}"
+
+    report = sweep(Scenario("parks", run, [both], goal=lambda end: end.last.value == "waiting"), database)
+    assert "holds" == report.verdict, report
 
 
 def test_answers_that_come_too_late(queue: TaskQueue) -> None:
@@ -163,3 +203,4 @@ def test_zombie_parks_nothing(queue: TaskQueue, clock: VirtualClock) -> None:
     with pytest.raises(StaleLease):
         queue.park(zombie, "Really?")
     assert (Question(), TaskState.COMPLETED) == (queue.question(task_id), queue.complete(held, "done").state)
+    assert ["completed"] == [update.status for _, update in queue.progress.history(task_id)]

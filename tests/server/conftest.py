@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
 from labkit.server.app import make_app
+from labkit.server.command import IDLE
 from tests.queue.helpers import until
 
 
@@ -40,8 +41,8 @@ def running(queue: TaskQueue, *, token: str = "", limit: int | None = None, port
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
     log = LiveLog(queue.engine, poll_seconds=0.02)
-    app = make_app(queue, log, token=token)
-    config = uvicorn.Config(app, log_level="critical", limit_concurrency=limit, timeout_graceful_shutdown=1)
+    app = make_app(queue, log, token=token, max_open=limit)
+    config = uvicorn.Config(app, log_level="critical", limit_concurrency=None if limit is None else limit + IDLE, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

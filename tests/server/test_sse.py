@@ -65,6 +65,17 @@ def test_a_story_as_it_happens(server: Running) -> None:
     assert int(first.id) < int(second.id) < int(last[0].id)
 
 
+def test_a_question_ends_no_stream(server: Running) -> None:
+    """A reader hears at once that the task asks a person, stays, and hears how it went on."""
+    task_id, lease = begun(server.queue)
+    reader = events(server, task_id)
+    server.queue.park(lease, "Really?")
+    asked = ProgressUpdate.model_validate_json(next(reader).data)
+    server.queue.answer(task_id, "yes")
+    server.queue.complete(Lease.of(server.queue.claim("w1")), "up")  # type: ignore[arg-type]
+    assert (True, "Really?", ["completed"]) == (asked.waiting, asked.message, [json.loads(event.data)["status"] for event in reader])
+
+
 def test_a_reader_comes_again(server: Running) -> None:
     """With the last id it goes on after that event; with garbage from the beginning; after the end it gets an end."""
     task_id, lease = begun(server.queue)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from labkit.queue import Lease, TaskQueue
 from labkit.server.app import make_app
 from labkit.task import TaskState
-from tests.server.conftest import Running, running
+from tests.server.conftest import Running
 
 
 def test_a_task_is_taken(server: Running) -> None:
@@ -135,19 +135,3 @@ def test_no_request_makes_it_fail(sqlite: Engine) -> None:
 
     fuzz()
     assert 200 == asyncio.run(ask("GET", "/api/tasks", b"", {}, b""))
-
-
-def test_more_than_it_may_have_open(queue: TaskQueue) -> None:
-    """Connections beyond the limit get 503, and are served again when there is room."""
-    with running(queue, limit=3) as server, server.client() as client:
-        task_id = queue.submit("x")
-        open_ones = []
-        for _ in range(3):
-            stream = client.stream("GET", "/api/progress", params={"task_id": task_id})
-            answer = stream.__enter__()
-            open_ones.append((stream, answer.status_code))
-        statuses = [status for _, status in open_ones]
-        for stream, _ in open_ones:
-            stream.__exit__(None, None, None)
-    assert 503 in statuses
-    assert 200 in statuses

@@ -3,6 +3,8 @@
 "use strict";
 
 const LIVE = 4;
+const PERSON = "a person"; // the tool of an update that is a question
+const ENDS = new Set(["completed", "error"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 const WORDS = {
   pending: "waiting for a worker", running: "running", waiting: "waits for a person",
@@ -63,12 +65,14 @@ function told(card, event) {
   const bar = card.querySelector("progress");
   if (update.total_step > 0) bar.value = Math.min(1, update.step / update.total_step);
   else if (!ENDED.has(card.dataset.state)) bar.removeAttribute("value");
-  const doing = { thinking: "thinking", tool_call: "runs " + update.tool, tool_result: update.tool + " answered" }[update.status];
-  if (doing) card.querySelector(".now").textContent = "step " + update.step + ": " + doing + (update.message ? " (" + update.message + ")" : "");
+  const asks = update.status === "thinking" && update.tool === PERSON;
+  const doing = asks ? "asks a person" : { thinking: "thinking", tool_call: "runs " + update.tool, tool_result: update.tool + " answered" }[update.status];
+  if (doing) card.querySelector(".now").textContent = "step " + update.step + ": " + doing + (update.message && !asks ? " (" + update.message + ")" : "");
   const line = document.createElement("li");
   line.textContent = (doing || update.status) + (update.message ? ": " + update.message : "");
   card.querySelector(".log").append(line);
-  if (update.status === "completed" || update.status === "error") { close(card.dataset.id); refresh(); }
+  if (ENDS.has(update.status)) close(card.dataset.id);
+  if (asks || ENDS.has(update.status)) refresh();
 }
 
 function follow(tasks) {

@@ -12,109 +12,22 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from types import MappingProxyType
-from typing import Any
 
 from sqlalchemy import Engine, select
 
-from labkit.database import in_one_line, reading
+from labkit.database import in_one_line, reading, shown
 from labkit.errors import UsageError
+from labkit.events.event import ALL, TYPES, Event, events_of
+from labkit.events.subscription import BOUND, Handler, Subscription
 from labkit.progress import Follower, ProgressUpdate
 from labkit.progress.ends import ends
 from labkit.progress.follow import BACK, before
 from labkit.queue.threads import Pause, Spawn, Wakeup, thread
 from labkit.tables import progress_log
-from labkit.task import Task, TaskState
+from labkit.task import Task
 
-COMPLETED, FAILED, CANCELLED = "task.completed", "task.failed", "task.cancelled"
-ERROR, EXECUTED, LOST = "agent.error", "tool.executed", "events.lost"
-ALL = "*"
-TYPES = frozenset({COMPLETED, FAILED, CANCELLED, ERROR, EXECUTED})
-BOUND = 1_000  # events that wait for one subscriber
 POLL_SECONDS = 0.2
-_OF_STATE: dict[TaskState, tuple[str, ...]] = {TaskState.COMPLETED: (COMPLETED,), TaskState.FAILED: (ERROR, FAILED), TaskState.CANCELLED: (CANCELLED,)}
 _log = logging.getLogger("labkit.events")
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a task, at `time` (UTC). A failed task is `agent.error` and `task.failed`; `events.lost` is of no task."""
-
-    type: str
-    task_id: str
-    payload: Mapping[str, Any]
-    time: datetime | None = None
-
-    def __repr__(self) -> str:
-        return f"<Event {self.type} {self.task_id}>"
-
-
-Handler = Callable[[Event], object]
-
-
-class Subscription:
-    """One handler and the events that wait for it. `unsubscribe` may be called from anywhere, also from the handler."""
-
-    def __init__(self, bus: EventBus, event_type: str, handler: Handler, bound: int) -> None:
-        self.type, self._bus, self._handler, self._bound = event_type, bus, handler, bound
-        self._waiting: deque[Event] = deque()
-        self._lost = 0
-        self._changed = threading.Condition()
-        self.closed = False
-
-    def offer(self, event: Event) -> None:
-        """Queue an event if it is wanted and there is room. Never waits."""
-        with self._changed:
-            if self.closed or self.type not in (ALL, event.type):
-                return
-            if self._lost or len(self._waiting) >= self._bound:
-                self._lost += 1  # subtle: also when there is room again, or it would not be told in the place of the gap
-            else:
-                self._waiting.append(event)
-            self._changed.notify()
-
-    def handle(self) -> int:
-        """Call the handler with what waits, in this thread; how many calls that were."""
-        calls = 0
-        while (event := self._next()) is not None:
-            calls += 1
-            try:
-                self._handler(event)
-            except Exception as error:  # subtle: only its type, since its text may repeat the payload
-                _log.warning("a handler of %s failed on task %s: %s", event.type, event.task_id, type(error).__name__)
-        return calls
-
-    def run(self) -> None:
-        """Handle what comes until unsubscribed."""
-        try:
-            while not self.closed:
-                self.handle()
-                with self._changed:
-                    self._changed.wait_for(lambda: self.closed or self._waiting or self._lost)
-        finally:
-            self.unsubscribe()
-
-    def unsubscribe(self) -> None:
-        """No further call begins. Twice is fine."""
-        with self._changed:
-            self.closed, self._lost = True, 0
-            self._waiting.clear()
-            self._changed.notify()
-        self._bus.forget(self)
-
-    def _next(self) -> Event | None:
-        with self._changed:
-            if self._waiting:
-                return self._waiting.popleft()
-            lost, self._lost = self._lost, 0
-        return Event(LOST, "", MappingProxyType({"count": lost})) if lost else None
-
-    def __repr__(self) -> str:
-        return f"<Subscription {self.type}, {len(self._waiting)} waiting{', closed' if self.closed else ''}>"
 
 
 class EventBus:
@@ -138,7 +51,7 @@ class EventBus:
         """Call `handler` with each event of this type ("*": any) that is read from now on. `UsageError` for a type that never comes."""
         if event_type not in TYPES | {ALL}:
             raise UsageError(f"no event has the type {event_type!r} (known: {', '.join(sorted(TYPES))}, or {ALL} for all)")
-        made = Subscription(self, event_type, handler, max(1, bound))
+        made = Subscription(event_type, handler, max(1, bound), self.forget)
         with self._lock:
             self._subscriptions = (*self._subscriptions, made)
         try:
@@ -190,24 +103,10 @@ class EventBus:
         if ended:
             with reading(self._engine) as connection:
                 found = {end.position: end.task for end in ends(connection, progress_log.c.position.in_(ended))}
-        return [event for position, update in new for event in _events_of(update, found.get(position))]
+        return [event for position, update in new for event in events_of(update, found.get(position))]
 
     def __repr__(self) -> str:
-        return f"<EventBus {self._engine.url.render_as_string()}, {self.subscribers} subscribers>"
-
-
-def _events_of(update: ProgressUpdate, ended: Task | None) -> list[Event]:
-    types: tuple[str, ...]
-    payload: dict[str, Any]
-    if update.status == "tool_result":
-        types, payload = (EXECUTED,), {"tool": update.tool, "step": update.step, "message": update.message}
-    elif ended is not None:
-        types, payload = _OF_STATE[ended.state], {"error": update.message}
-        if ended.state == TaskState.COMPLETED:
-            payload = {"result": ended.result}
-    else:
-        return []
-    return [Event(type_, update.task_id, MappingProxyType(payload), update.time) for type_ in types]
+        return f"<EventBus {shown(self._engine)}, {self.subscribers} subscribers>"
 
 
 def _from_now(engine: Engine) -> tuple[Follower, frozenset[int]]:
