@@ -15,6 +15,7 @@ from labkit.errors import UsageError
 Kind = Literal["notebooks", "exercises"]
 KINDS: tuple[Kind, ...] = ("notebooks", "exercises")
 
+OWN_EXERCISES = "LABKIT_EXERCISES"  # names the folder with the checks of a course's own exercises
 INSTRUCTOR = "instructor"  # beside the lessons, and not for learners
 
 PACKAGE = Path(__file__).resolve().parent

@@ -22,7 +22,7 @@ from labkit.errors import UsageError
 
 MOST_BYTES = 1_000_000
 OWN_CELL = "# the answer's own cell"  # stands between what other cells gave and the answer
-MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?{1,2}|[\w\s,.]+=\s*[%!].*)$")
+MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?{1,2}|\w[\w\s,.]*=\s*[%!].*)$")  # subtle: linear also for a line of a million spaces
 ANCHOR = re.compile(r"^\s*#\s*labkit:\s*([A-Za-z0-9_-]+)\s*$")
 
 

@@ -1,6 +1,7 @@
 """All exercises, in the order in which a course takes them: labkit's own, then those of a course that adds some.
 
-A course's own exercises are modules `<id>.py`, each with an `EXERCISE`, in the folder that `LABKIT_EXERCISES` names. They are run with full rights, as labkit itself is.
+A course's own exercises are modules `<id>.py`, each with an `EXERCISE`, in the folder that `LABKIT_EXERCISES` names. They are run with full rights,
+as labkit itself is.
 
 Not handled here: loading them before somebody asks.
 """
@@ -9,18 +10,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from labkit.checks.exercise import Exercise
+from labkit.checks.exercise import Exercise, seed_of
 from labkit.errors import UsageError
+from labkit.material import OWN_EXERCISES as FOLDER
 
 IDS = (
     "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
     "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent",
 )  # fmt: skip
-FOLDER = "LABKIT_EXERCISES"
 
 
 def ids() -> tuple[str, ...]:
@@ -29,13 +30,26 @@ def ids() -> tuple[str, ...]:
     return (*IDS, *_own(named)) if named else IDS
 
 
-def find(exercise: str) -> Exercise:
-    """The exercise with this id; raises `UsageError` naming those that exist."""
-    if exercise in IDS:
-        return _load(exercise)
-    if exercise in ids():
-        return _load_own(exercise, os.environ[FOLDER])
-    raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(ids())}")
+def find(exercise: str, seed: int | None = None) -> Exercise:
+    """The exercise with this id, with a seed also with the cases that are drawn from it; raises `UsageError` naming those that exist."""
+    if exercise not in ids():
+        raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(ids())}")
+    folder = "" if exercise in IDS else os.environ[FOLDER]
+    return _fixed(exercise, folder) if seed is None else _seeded(exercise, folder, seed)
+
+
+def with_case(exercise: str, case: str) -> Exercise:
+    """The exercise to which a case of this name belongs: one that was drawn says in its name from which seed."""
+    return find(exercise, seed_of(case))
+
+
+def _fixed(exercise: str, folder: str) -> Exercise:
+    return _load_own(exercise, folder) if folder else _load(exercise)
+
+
+@lru_cache(maxsize=32)
+def _seeded(exercise: str, folder: str, seed: int) -> Exercise:
+    return _fixed(exercise, folder).seeded(seed)
 
 
 @cache
@@ -46,6 +60,8 @@ def _load(exercise: str) -> Exercise:
 
 @cache
 def _own(folder: str) -> tuple[str, ...]:
+    if not os.path.isabs(folder):  # processes that run answers work in folders of their own
+        raise UsageError(f"{FOLDER} names {folder}: name the folder by its whole path, from the root on")
     if not Path(folder).is_dir():
         raise UsageError(f"{FOLDER} names {folder}, which is no folder: let it name the one with a module per exercise, or unset it")
     found = tuple(sorted(path.stem for path in Path(folder).glob("*.py") if not path.stem.startswith("_")))

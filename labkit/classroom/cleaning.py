@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from labkit.checks.cells import ANCHOR, parse, without_magics
 from labkit.classroom.submission import Flag
 
-NBVAL = re.compile(r"^\s*#\s*(?:NBVAL_\w+|PYTEST_VALIDATE_\w+)[^\n]*$", re.MULTILINE)
+NBVAL = re.compile(r"^[ \t]*#+[ \t]*(?:NBVAL_\w+|PYTEST_VALIDATE_\w+)[^\n]*$", re.MULTILINE)
 CALLS = ("check", "show", "hint")  # what a notebook of ours calls of labkit, and no answer may import
 
 
+@lru_cache(maxsize=2_000)
 def clean(source: str, exercise: str) -> tuple[str, tuple[Flag, ...]]:
     """The text that stands for the answer to `exercise`, its anchor first, and what had to go."""
     flags = []
@@ -31,26 +33,28 @@ def clean(source: str, exercise: str) -> tuple[str, tuple[Flag, ...]]:
     return _anchored(bare, exercise), tuple(flags)
 
 
-def without_anchor(source: str) -> str:
+def without_checks(source: str) -> str:
     """Another cell of the learner's, cleaned in the same way."""
     return _without_checks(without_magics(NBVAL.sub("", source)))
 
 
 def _without_checks(source: str) -> str:
-    """Without the top-level calls of check, show and hint, and the import of them."""
+    """Without what calls check, show or hint at the top, and without the import of them; what a learner calls so stays."""
     tree, lines = parse(source), source.split("\n")
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} if tree else set()
+    calls = {name for name in CALLS if name not in own}
     for node in tree.body if tree else ():
-        if _is_check(node):
-            last = node.end_lineno or node.lineno
+        last = node.end_lineno or node.lineno
+        if isinstance(node, ast.ImportFrom) and node.module == "labkit" and any(alias.name in calls for alias in node.names):
+            node.names = [alias for alias in node.names if alias.name not in calls]
+            lines[node.lineno - 1 : last] = [ast.unparse(node) if node.names else ""] + [""] * (last - node.lineno)
+        elif isinstance(node, ast.Expr | ast.Assign) and any(_calls(part, calls) for part in ast.walk(node)):
             lines[node.lineno - 1 : last] = [""] * (last - node.lineno + 1)
     return "\n".join(lines)
 
 
-def _is_check(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return node.module == "labkit" and all(alias.name in CALLS for alias in node.names)
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in CALLS
+def _calls(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
 
 
 def _anchored(source: str, exercise: str) -> str:

@@ -1,7 +1,7 @@
 """How a process goes into a box: the warm parent with all its children to come, or one program.
 
 A parent is put in after it has loaded what it needs, so that nothing of that has to be visible inside; each of its children gives up its rights
-before it runs an answer. Nothing of the grader's environment comes along.
+before it runs an answer. Nothing of the grader's environment comes along but where a course's own exercises are.
 
 Not handled here: which box it is and what is in it (see `box`).
 """
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.classroom import namespaces, rights
+from labkit.material import OWN_EXERCISES
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": ".", "TMPDIR": "."}  # home is wherever a job is: in its own folder
 FIRST_FREE = 3
@@ -24,7 +25,8 @@ FIRST_FREE = 3
 
 def enter(*, view: Mapping[str, Any] | None, user: int | None) -> Callable[[], None]:
     """In a warm parent: go in. Returns what each child does before its job. Without a view nothing is hidden."""
-    _forget_environment(ENVIRONMENT)
+    own = {OWN_EXERCISES: os.environ[OWN_EXERCISES]} if OWN_EXERCISES in os.environ else {}
+    _forget_environment({**ENVIRONMENT, **own})
     # loaded before we go where nothing of labkit is to be seen
     from labkit.checks.hidden import hide
     from labkit.classroom import tampering

@@ -16,6 +16,7 @@ from labkit.checks.judge import CheckReport
 from labkit.checks.replay import run_replay
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box
+from labkit.classroom.collect import called
 from labkit.classroom.gradebook import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT, Entry, Row, expected
 from labkit.classroom.hidden import judge_hidden
 from labkit.classroom.notebook import Notebook
@@ -60,8 +61,9 @@ def _read(row: Row, files: Iterable[Path]) -> list[Submission]:
             found.append(read(file))
         except Unreadable as error:
             row.flags.append(Flag("unreadable", str(error)))
-            if file.stem in row.entries:
-                row.entries[file.stem].state, row.entries[file.stem].reason = ERROR, str(error)
+            if called(file) in row.entries:
+                entry = row.entries[called(file)]
+                entry.state, entry.reason = ERROR, str(error)
     return found
 
 

@@ -177,7 +177,7 @@ class GuardedCell(IPyNbCell):  # type: ignore[misc]
         if isinstance(error, KernelDied):
             return ERROR, "the kernel ended: this cell, or what an earlier one left running, ended its process"
         if isinstance(error, KernelSilent) or self.parent.timed_out:
-            return ERROR, "the kernel did not say that the cell was done"
+            return ERROR, "the kernel did not say that the cell was done, or said more at once than anybody reads"
         return self._failure(error)
 
     def _failure(self, error: Exception) -> tuple[str, str]:

@@ -1,27 +1,29 @@
 """Which cell of what came back is the answer to an exercise.
 
-Five ways, each tried only when those before it find no changed answer: what the cell's metadata says, the line `# labkit: <id>`, the cell's id, the
-last cell that defines the names with the right parameters, and the place in the notebook. Of several the last changed one counts that is Python. The
-way that found it is told, since the later ones are guesses.
+Six ways, each tried only when those before it find no whole answer: what the cell's metadata says, the line `# labkit: <id>`, the cell's id, the last cell
+that defines the names with the right parameters, a Python file's name, and the place between the cells that were handed out. Of several the last
+changed one counts that is Python. The way that found it is told, since the later ones are guesses.
 
-Not handled here: what is done with the answer (see `splice`).
+Not handled here: an answer in several cells (see `joining`), and what is done with it (see `splice`).
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labkit.checks.answer import is_stub
-from labkit.checks.cells import parse, without_magics
+from labkit.checks.cells import parse
 from labkit.classroom.cleaning import anchors, clean
+from labkit.classroom.collect import called
+from labkit.classroom.joining import Cells, completed, grown, is_python, lacks, outline, text_of
 from labkit.classroom.notebook import Cell, Notebook, about, text
 from labkit.classroom.submission import Flag, Submission, SubmittedCell
 
 ANSWERED, UNTOUCHED, MISSING = "answered", "untouched", "missing"
-MOST_JOINED = 6  # cells into which an answer may have been split
+MOST_TRIED = 40  # cells that claim to be one answer: of more, the last
+Fits = Callable[[Submission, SubmittedCell], bool]
 
 
 @dataclass(frozen=True)
@@ -40,76 +42,93 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Found:
-    """A cell that may be the answer. `joined` are the cells after it that belong to it as well."""
+    """Cells of one file that are, together and in this order, the answer; nearly always one."""
 
     submission: Submission
-    cell: SubmittedCell
+    cells: Cells
     rule: str
-    source: str
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def source(self) -> str:
+        return text_of(self.cells)
+
+    @property
+    def before(self) -> list[SubmittedCell]:
+        """The code cells in front of the last of them that are none of them."""
+        return [one for one in self.submission.cells[: self.cells[-1].number - 1] if one.kind == "code" and one not in self.cells]
 
 
 def wanted(book: Notebook) -> Iterator[Wanted]:
     """The exercises of a released notebook."""
     for place, cell in enumerate(book["cells"]):
         if about(cell).get("role") == "solution":
-            yield Wanted(str(about(cell)["id"]), cell, place, parameters(text(cell["source"])))
-
-
-def parameters(source: str) -> dict[str, int]:
-    """The functions and classes that a source defines at its top, with the number of their parameters (-1 for a class)."""
-    found = {}
-    tree = parse(without_magics(source))
-    for node in tree.body if tree else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            given = node.args
-            found[node.name] = -2 if given.vararg or given.kwarg else len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
-        elif isinstance(node, ast.ClassDef):
-            found[node.name] = -1
-        elif isinstance(node, ast.Assign):
-            found |= {target.id: -2 for target in node.targets if isinstance(target, ast.Name)}
-    return found
+            yield Wanted(str(about(cell)["id"]), cell, place, outline(text(cell["source"])).names)
 
 
 def find(asked: Wanted, book: Notebook, submissions: Sequence[Submission]) -> tuple[str, Found | None]:
-    """(state, the answer). A changed answer by any rule comes before an unchanged one; without either the state is missing."""
+    """(state, the answer). A whole answer by any rule comes before half of one, that before an unchanged one; without any the state is missing."""
     untouched: Found | None = None
-    for rule, fits in _rules(asked, book).items():
-        found = [Found(one, cell, rule, cell.source) for one in submissions for cell in one.cells if fits(one, cell)]
-        changed = [candidate for candidate in found if _changed(candidate.source, asked)]
+    half: Found | None = None
+    free = _free(asked, book)
+    for rule, fits in _rules(asked, book, free).items():
+        found = [Found(one, (cell,), rule) for one in submissions for cell in one.cells if fits(one, cell)]
+        changed = [_grown(one, free) for one in [one for one in found if _changed(one.source, asked)][-MOST_TRIED:]]
         if changed:
-            return ANSWERED, _chosen(changed, asked, rule)
+            best = _completed(_chosen(changed, asked), free, asked)
+            if _whole(best, asked):
+                return ANSWERED, _told(best, changed, asked)
+            half = half or _told(best, changed, asked)
         untouched = untouched or (found[-1] if found else None)
+    if half:
+        return ANSWERED, half
     return (UNTOUCHED, untouched) if untouched else (MISSING, None)
 
 
-def _rules(asked: Wanted, book: Notebook) -> dict[str, Callable[[Submission, SubmittedCell], bool]]:
-    """The five rules in their order: rule -> does this cell fit."""
+def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
+    """The six rules in their order: rule -> does this cell fit."""
     own = {str(about(cell)["id"]) for cell in book["cells"] if about(cell)}
-    count, name = len(book["cells"]), str(about(book).get("assignment", ""))
+    name = str(about(book).get("assignment", ""))
 
     def mine(one: Submission) -> bool:
         """Whether a file may be this notebook: it is called so, says so, or speaks of no other exercise."""
         spoken = {spoken for cell in one.cells for spoken in (*anchors(cell.source), str(cell.labkit.get("id", "")))} - {""}
         return belongs(one, asked.id, name) or bool(spoken & own) or not spoken
 
-    def free(cell: SubmittedCell) -> bool:
-        return not [other for other in anchors(cell.source) if other != asked.id] and cell.labkit.get("id") in (None, "", asked.id)
-
     def names(cell: SubmittedCell) -> bool:
-        there = parameters(cell.source) if cell.kind == "code" else {}
+        there = outline(cell.source).names
         return bool(asked.names) and all(there.get(wanted) in (given, -2) for wanted, given in asked.names.items())
 
     return {
         "metadata": lambda one, cell: cell.labkit.get("id") == asked.id and cell.labkit.get("role", "solution") == "solution" and not _another(cell, asked.id),
         "anchor": lambda one, cell: asked.id in anchors(cell.source),
-        "cell id": lambda one, cell: cell.id == asked.cell["id"] and cell.kind == "code" and belongs(one, asked.id, name) and free(cell),
-        "name": lambda one, cell: mine(one) and free(cell) and names(cell),
+        "cell id": lambda one, cell: cell.id == asked.cell["id"] and belongs(one, asked.id, name) and free(one, cell),
+        "name": lambda one, cell: mine(one) and free(one, cell) and names(cell),
         "file name": lambda one, cell: one.name.lower().endswith(".py") and len(one.cells) == 1 and belongs(one, asked.id, name),
-        "position": lambda one, cell: (
-            len(one.cells) == count and cell.number == asked.place + 1 and cell.kind == "code" and belongs(one, asked.id, name) and free(cell)
-        ),
-    }  # fmt: skip
+        "position": lambda one, cell: belongs(one, asked.id, name) and free(one, cell) and _between(one, cell, asked, book),
+    }
+
+
+def _free(asked: Wanted, book: Notebook) -> Fits:
+    """Whether a cell may be the learner's own: code that was not handed out as it is and speaks of no other exercise."""
+    given = {" ".join(text(cell["source"]).split()) for number, cell in enumerate(book["cells"]) if number != asked.place}
+    ours = {about(cell)["id"] for cell in book["cells"] if about(cell) and about(cell)["role"] != "solution"}
+
+    def free(one: Submission, cell: SubmittedCell) -> bool:
+        said = cell.labkit.get("id")
+        speaks = any(other != asked.id for other in anchors(cell.source)) or not (said in (None, "", asked.id) or (isinstance(said, str) and said in ours))
+        return cell.kind == "code" and not speaks and " ".join(cell.source.split()) not in given
+
+    return free
+
+
+def _between(one: Submission, cell: SubmittedCell, asked: Wanted, book: Notebook) -> bool:
+    """Whether a cell stands where the answer's cell stood: between what was handed out directly in front of it and behind it."""
+    sources = [" ".join(text(given["source"]).split()) for given in book["cells"]]
+    there = {" ".join(other.source.split()): other.number for other in one.cells}
+    front = next((there[source] for source in reversed(sources[: asked.place]) if source in there), None)
+    behind = next((there[source] for source in sources[asked.place + 1 :] if source in there), None)
+    return front is not None and behind is not None and front < cell.number < behind
 
 
 def _another(cell: SubmittedCell, exercise: str) -> bool:
@@ -120,55 +139,61 @@ def _another(cell: SubmittedCell, exercise: str) -> bool:
 
 def belongs(one: Submission, exercise: str, assignment: str) -> bool:
     """Whether a file is called, or calls itself, after the exercise."""
-    stem = Path(one.name).stem.rpartition("__")[2].split("(")[0].strip().lower()
-    return stem in (exercise.lower(), assignment.lower()) or one.assignment == assignment != ""
+    return called(Path(one.name)) in (exercise.lower(), assignment.lower()) or one.assignment == assignment != ""
+
+
+def _grown(one: Found, free: Fits) -> Found:
+    """With the cells behind it that go on where it stops; a text cell or an empty one between them is no end, what was handed out is."""
+    behind = []
+    for cell in one.submission.cells[one.cells[-1].number :]:
+        if free(one.submission, cell) and cell.source.strip():
+            behind.append(cell)
+        elif cell.kind == "code" and cell.source.strip():
+            break
+    return replace(one, cells=grown(one.cells[0], behind))
+
+
+def _completed(one: Found, free: Fits, asked: Wanted) -> Found:
+    """With the cells of the same file that define what is not there."""
+    there = [cell for cell in one.submission.cells if free(one.submission, cell)]
+    return replace(one, cells=completed(one.cells, there, asked.names))
 
 
 def _changed(source: str, asked: Wanted) -> bool:
-    """Whether there is more than the stub; spaces at the ends of lines and empty lines are no answer, nor is a stub in another wording."""
+    """Whether there is more than the stub; comments and empty lines are no answer, nor is a stub in another wording."""
     own = clean(source, asked.id)[0]
-    if _bare(own) == _bare(clean(asked.stub, asked.id)[0]) or len(_bare(own)) < 2:
+    if own.split() == clean(asked.stub, asked.id)[0].split():
         return False
     tree = parse(own)
-    return tree is None or not asked.names or not all(is_stub(tree, name) for name in asked.names)
+    return tree is None or (bool(tree.body) and (not asked.names or not all(is_stub(tree, name) for name in asked.names)))
 
 
-def _bare(source: str) -> list[str]:
-    return [line.rstrip() for line in source.split("\n") if line.strip()]
+def _whole(one: Found, asked: Wanted) -> bool:
+    return not any(lacks(one.source, name) for name in asked.names)
 
 
-def _chosen(changed: list[Found], asked: Wanted, rule: str) -> Found:
-    """The last that is Python and whole, else the last that becomes it together with the cells behind it, else the last."""
-    flags = (Flag("copied", f"{asked.id}: {len(changed)} cells hold an answer; the last one was taken"),) if len(changed) > 1 else ()
-    for one in reversed(changed):
-        if _whole(one.source, asked):
-            return _with(one, one.source, flags)
-    for one in reversed(changed):
-        joined = _joined(one, asked)
-        if joined:
-            return _with(one, joined, (*flags, Flag("split", f"{asked.id}: the answer was split over several cells, which were joined")))
-    parsing = [one for one in changed if parse(without_magics(one.source)) is not None]
-    last = (parsing or changed)[-1]
-    return _with(last, last.source, flags)
+def _speaks(source: str, asked: Wanted) -> bool:
+    """Whether a source answers some of it, or may have been meant to."""
+    return not is_python(source) or any(not lacks(source, name) for name in asked.names)
 
 
-def _with(one: Found, source: str, flags: tuple[Flag, ...]) -> Found:
-    if one.cell.kind != "code":
-        flags = (*flags, Flag("not code", f"{one.submission.name}: a {one.cell.kind} cell holds the answer; it was taken as code"))
-    return Found(one.submission, one.cell, one.rule, source, flags)
+def _chosen(changed: Sequence[Found], asked: Wanted) -> Found:
+    """The last that is whole, else the last that is Python, else the last."""
+    whole = [one for one in changed if _whole(one, asked)]
+    python = [one for one in changed if is_python(one.source)]
+    return (whole or python or changed)[-1]
 
 
-def _whole(source: str, asked: Wanted) -> bool:
-    return set(asked.names) <= set(parameters(source))
-
-
-def _joined(one: Found, asked: Wanted) -> str:
-    """The cell with those behind it, as few as make it whole; "" when none do."""
-    parts = [one.source]
-    for cell in one.submission.cells[one.cell.number : one.cell.number + MOST_JOINED]:
-        if cell.kind != "code" or cell.labkit or set(anchors(cell.source)) - {asked.id}:
-            break
-        parts.append(cell.source)
-        if _whole("\n".join(parts), asked):
-            return "\n".join(parts)
-    return ""
+def _told(best: Found, changed: Sequence[Found], asked: Wanted) -> Found:
+    """With flags for what a person may see otherwise."""
+    flags, last = list[Flag](), best.cells[-1]
+    rivals = [one for one in changed if one.cells[0] not in best.cells and _speaks(one.source, asked)]
+    others = {" ".join(one.source.split()) for one in rivals} - {" ".join(best.source.split())}
+    if others:
+        taken = f"the one in cell {last.number} of {best.submission.name} was taken"
+        flags.append(Flag("copied", f"{asked.id}: {len(others) + 1} different answers; {taken}"))
+    if len(best.cells) > 1:
+        flags.append(Flag("split", f"{asked.id}: the answer was split over {len(best.cells)} cells, which were joined"))
+    if last.kind != "code":
+        flags.append(Flag("not code", f"{best.submission.name}: a {last.kind} cell holds the answer; it was taken as code"))
+    return replace(best, flags=tuple(flags))

@@ -12,14 +12,16 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from labkit.checks.cells import with_what_it_uses
+from labkit.checks.cells import OWN_CELL, with_what_it_uses
 from labkit.classroom import placing
-from labkit.classroom.cleaning import anchors, clean, without_anchor
+from labkit.classroom.cleaning import anchor_in, anchors, clean, without_checks
+from labkit.classroom.joining import lacks
 from labkit.classroom.notebook import Cell, Notebook, about, lines, text
 from labkit.classroom.placing import ANSWERED, Found, Wanted
-from labkit.classroom.submission import Flag, Submission
+from labkit.classroom.submission import Flag, Submission, SubmittedCell
 from labkit.errors import UsageError
 
+OBEYED = ("nbval-", "raises-exception")  # how tags begin that tell nbval to look away
 MOST_EXTRA = 50  # cells of the learner's own in front of an answer
 
 
@@ -67,22 +69,49 @@ def _place(asked: Wanted, released: Notebook, submissions: Sequence[Submission])
     if state != ANSWERED or found is None:
         return Placed(asked.id, None, found.rule if found else "", state), "", []
     own, flags = clean(found.source, asked.id)
-    before = [cell for cell in found.submission.cells[: found.cell.number - 1] if cell.kind == "code"]
+    flags = (*flags, *_marks(found, asked)) if "marks" not in [flag.kind for flag in flags] else flags
+    setup = [text(cell["source"]) for cell in released["cells"][: asked.place] if cell["cell_type"] == "code" and about(cell).get("role") != "solution"]
     try:
-        source = with_what_it_uses(own, [without_anchor(cell.source) for cell in before])
+        source = with_what_it_uses(own, [*map(without_checks, setup), *(_piece(cell, asked) for cell in found.before)])
     except UsageError as error:
         source, flags = own, (*flags, Flag("not used", f"{asked.id}: {error}"))
-    return Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags)), own, list(_extra(found, released))
+    return Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags)), own, list(_extra(found, asked, released))
 
 
-def _extra(found: Found, released: Notebook) -> Iterator[str]:
-    """The code cells in front of an answer that were not handed out and are no answers themselves."""
-    handed_out = {_bare(text(cell["source"])) for cell in released["cells"]}
-    own = [cell for cell in found.submission.cells[: found.cell.number - 1] if cell.kind == "code" and not cell.labkit]
-    for cell in own[-MOST_EXTRA:]:
-        source = without_anchor(cell.source)
-        if source.strip() and _bare(cell.source) not in handed_out and not list(anchors(cell.source)):
+def _piece(cell: SubmittedCell, asked: Wanted) -> str:
+    """A cell in front of the answer. One with the anchor is a piece that was cut off, and may be used, unless it is another answer."""
+    source = without_checks(cell.source)
+    piece = all(lacks(source, name) for name in asked.names)
+    return "\n".join("" if anchor_in(line) == asked.id else line for line in source.split("\n")) if piece else source
+
+
+def _extra(found: Found, asked: Wanted, released: Notebook) -> Iterator[str]:
+    """The learner's own code cells in front of an answer; of cells that were handed out, and of the stub, what the answer uses and nothing else."""
+    handed_out = {_bare(text(cell["source"])) for number, cell in enumerate(released["cells"]) if number != asked.place}
+    ours = [cell for cell in found.before if _bare(cell.source) not in handed_out and not set(anchors(cell.source)) - {asked.id}]
+    changed = [cell for cell in ours if cell.labkit.get("id") not in (None, asked.id) or _bare(cell.source) == _bare(asked.stub)]
+    used = _used(found.source, [_piece(cell, asked) for cell in changed])
+    yield from [used] if used else []
+    for cell in [cell for cell in ours if cell not in changed][-MOST_EXTRA:]:
+        source = _piece(cell, asked)
+        if source.strip() and not list(anchors(source)):
             yield source
+
+
+def _used(answer: str, cells: list[str]) -> str:
+    """The statements of these cells that an answer uses."""
+    try:
+        return with_what_it_uses(answer, cells).rpartition(f"\n{OWN_CELL}\n")[0]
+    except UsageError:
+        return ""
+
+
+def _marks(found: Found, asked: Wanted) -> Iterator[Flag]:
+    """Tags on the answer's cell that were not handed out and that nbval would obey."""
+    given = asked.cell["metadata"].get("tags", [])
+    tags = sorted({tag for cell in found.cells for tag in cell.tags if tag not in given and tag.lower().startswith(OBEYED)})
+    if tags:
+        yield Flag("marks", f"{asked.id}: tags for nbval do not count: {', '.join(tags)}")
 
 
 def _new(released: Notebook, name: str, source: str) -> Cell:

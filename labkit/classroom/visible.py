@@ -1,7 +1,7 @@
 """What foreign code gets to see of the disk: Python, its libraries, the system's own programs, and nothing else.
 
 What is not listed is not there: homes, the folder with the submissions, the report, the tests and the masters of a checkout. Of a checkout a program
-that needs labkit is shown the package alone; a warm parent has loaded all of labkit already, and its children are shown none of it.
+that needs labkit is shown the package alone, and a course's own checks; a warm parent has loaded all of labkit already, and its children are shown none of it.
 
 Not handled here: showing it (see `namespaces`), and what a process has in memory.
 """
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import labkit
+from labkit.material import OWN_EXERCISES
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts")
 INSTALLED = ("site-packages", "dist-packages")
@@ -24,7 +25,7 @@ def shown(*, with_labkit: bool) -> list[str]:
     folders += [path for path in map(os.path.abspath, filter(None, sys.path)) if path.endswith(INSTALLED)]
     found = [*SYSTEM, *(real for path in folders for real in {path, os.path.realpath(path)})]
     if with_labkit:
-        found.append(str(_package()))
+        found += [str(_package()), *filter(None, [os.environ.get(OWN_EXERCISES)])]
     return sorted({path for path in found if os.path.exists(path) and path != "/"})
 
 

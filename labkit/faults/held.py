@@ -23,6 +23,7 @@ from labkit.cloud import CHANGES, Cloud, Effect, MemoryLedger
 from labkit.errors import LabkitError
 from labkit.faults.world import World
 
+LATEST = 1e9  # seconds: nobody waits for longer than a life
 MOST_ASKED = 1 << 20  # bytes of one question
 TEXTS = ("name", "target", "answer", "time", "by")  # of an effect; its key may be anything that an answer gives
 Said = dict[str, Any]
@@ -71,7 +72,7 @@ class Holder:
             case {"ask": "all"}:
                 clock = self.world.clock
                 return {"clock": [clock.elapsed, clock.step], "effects": [asdict(one) for one in self.world.ledger.entries()]}
-            case {"clock": [int() | float() as elapsed, int() | float() as step]}:
+            case {"clock": [int() | float() as elapsed, int() | float() as step]} if 0 <= elapsed < LATEST and abs(step) < LATEST:
                 self.world.clock.elapsed, self.world.clock.step = max(self.world.clock.elapsed, elapsed), step
                 return {}
             case {"perform": dict(effect), "said": dict(said)} if all(isinstance(effect[name], str) for name in TEXTS):

@@ -6,14 +6,18 @@ import shutil
 
 import pytest
 
+from labkit.checks.registry import FOLDER as FOLDER_OF_CHECKS
 from labkit.classroom import grade as grading
 from labkit.classroom import grader
 from labkit.classroom.grade import command, grade, page_names
 from labkit.classroom.kept import FOLDER
+from labkit.classroom.notebook import dump
 from labkit.classroom.public import PASSED, PublicCell
 from labkit.classroom.release import command as release
 from labkit.errors import UsageError
 from tests.checkout import ROOT
+from tests.classroom.test_assignments import OWN, solution
+from tests.classroom.test_release import master
 
 BACKOFF = "11-state-management/backoff.ipynb"
 NOTHING_OF_THE_MOMENT = {"timing.json"}
@@ -158,11 +162,24 @@ def test_a_report_where_it_must_not_be(returned, course, tmp_path, out):
 
 def test_what_makes_grading_impossible(returned, course, tmp_path):
     """A folder that is not there, masters that are none, a level that there is not: one line, and nothing is written."""
-    masters = course / "solutions"
-    for folder, masters, level in ((tmp_path / "no", masters, "process"), (returned, tmp_path, "process"), (returned, masters, "steel")):
+    fine = course / "solutions"
+    for folder, masters, level in ((tmp_path / "no", fine, "process"), (returned, tmp_path, "process"), (returned, fine, "steel")):
         with pytest.raises(UsageError):
             grade(folder, tmp_path / "report", masters, databases=("sqlite",), isolation=level)
     assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_an_exercise_of_ones_own(tmp_path, monkeypatch):
+    """The check of a course's own is found inside the strongest box that there is."""
+    for name in ("checks", "solutions", "returned/ann"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "checks/mine.py").write_text(OWN.format(id="mine"))
+    (tmp_path / "solutions/mine.ipynb").write_bytes(dump(master(solution("mine"))))
+    (tmp_path / "returned/ann/mine.py").write_text("# labkit: mine\ndef mine():\n    return 1\n")
+    monkeypatch.setenv(FOLDER_OF_CHECKS, str(tmp_path / "checks"))
+    book = grade(tmp_path / "returned", tmp_path / "report", tmp_path / "solutions", databases=("sqlite",))
+    assert [(row.learner, row.entries["mine"].state, row.points) for row in book.rows] == [("ann", "passed", 3)]
 
 
 def test_page_names():

@@ -98,3 +98,10 @@ def test_killed_the_moment_an_effect_has_happened(box):
         assert ("crashed", 1) == (killed.outcomes[0].how, killer.effects())
         assert [at] == killed.struck
         assert not [line for line in killed.record if line[0] == "effect"]
+
+
+def test_silence_in_our_world_is_no_way_out(box):
+    """An answer that falls silent wherever its host cannot speak for it is not believed; heard once it may be the machine, so it is heard twice."""
+    silent = RESUME.replace("    task = store.get(id=task_id)", "    import threading\n    threading.Event().wait()\n    task = store.get(id=task_id)")
+    found = Witness(registry.find("resume"), silent, box.walls, "sqlite", {}, random.Random(5), Patience(stall=0.5, total=30.0)).look()
+    assert found.lie.endswith("it never ended")

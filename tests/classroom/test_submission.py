@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.checks.cells import parse
-from labkit.classroom.submission import MOST_BYTES, MOST_CELLS, Submission, SubmittedCell, Unreadable, read
+from labkit.classroom.submission import MOST_BYTES, MOST_CELLS, MOST_CODE, Submission, SubmittedCell, Unreadable, read
 
 CELL = {"cell_type": "code", "source": "x = 1", "id": "a", "metadata": {}}
 
@@ -127,6 +127,15 @@ def test_too_large(tmp_path, monkeypatch):
     assert len(cells(tmp_path, *[CELL] * MOST_CELLS)) == MOST_CELLS
     with pytest.raises(Unreadable, match="2001 cells"):
         cells(tmp_path, *[CELL] * (MOST_CELLS + 1))
+
+
+def test_too_much_code(tmp_path):
+    """Code beyond all measure is refused, in a notebook and in a Python file; a picture in a text cell is no code."""
+    half = "#" * (MOST_CODE // 2)
+    assert len(cells(tmp_path, *[CELL | {"source": half}] * 2, {"cell_type": "markdown", "source": half})) == 3
+    for data, name in (({"cells": [CELL | {"source": half}] * 2 + [CELL]}, "retry.ipynb"), (b"#" * (MOST_CODE + 1), "retry.py")):
+        with pytest.raises(Unreadable, match="characters of code"):
+            read(put(tmp_path, data, name))
 
 
 def test_only_ordinary_files(tmp_path):

@@ -1,5 +1,6 @@
-"""A class in which everybody hands in an odd file: each row is there, and says what that file is worth. (What answers do to the box and to their kernels has its
-rows in test_hidden and test_public.)"""
+"""A class in which everybody hands in an odd file: each row is there, and says what that file is worth.
+
+What answers do to the box and to their kernels has its rows in test_hidden and test_public."""
 
 import shutil
 
