@@ -57,10 +57,10 @@ def server_url() -> URL:
 
 
 class FreshDatabase:
-    """An empty database of its own; `url` opens it from any process. Dropped by `drop` or at the end of a `with`."""
+    """An empty database of its own; `url` opens it from any process. Dropped by `drop` or at the end of a `with`. `server` None is the usual one."""
 
-    def __init__(self) -> None:
-        self.server = server_url()
+    def __init__(self, server: URL | None = None) -> None:
+        self.server = server or server_url()
         self.name = _PREFIX + _new_name().replace("-", "")
         self.url = self.server.set(database=self.name).render_as_string(hide_password=False)
         with _guard:
@@ -89,9 +89,14 @@ class FreshDatabase:
         return f"<FreshDatabase {self.name}>"
 
 
-def fresh_database() -> FreshDatabase:
+def fresh_database(server: URL | None = None) -> FreshDatabase:
     """A new database, as a handle or for a `with`; `PostgresUnavailable` when there is no server."""
-    return FreshDatabase()
+    return FreshDatabase(server)
+
+
+def second_server(name: str) -> URL:
+    """A server of this user's beside the usual one, for databases that must not meet its others."""
+    return _start_embedded(name)
 
 
 def look_at_named_server() -> None:
@@ -190,11 +195,12 @@ def _drop(keeper: psycopg.Connection[Any], name: str) -> None:
         keeper.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (name,))
 
 
-def _start_embedded() -> URL:
+def _start_embedded(name: str = "") -> URL:
+    """This user's server, or another one with a name of its own."""
     try:
         import platformdirs
 
-        cache = Path(platformdirs.user_cache_path("labkit", appauthor=False)).resolve()
+        cache = Path(platformdirs.user_cache_path("labkit", appauthor=False)).resolve() / name
         cache.mkdir(parents=True, exist_ok=True)
         with DiskFiles().lock(cache / "postgres.lock", SystemClock(), START_SECONDS):
             return make_url(_start_in(cache))

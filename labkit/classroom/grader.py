@@ -78,6 +78,8 @@ def _settle(entry: Entry, placed: Placed, how: How) -> None:
     result = judge_hidden(entry.exercise, placed.source, seed=how.seed, box=how.box, databases=how.databases)
     entry.settle(result.report, result.tampered)
     entry.isolation = result.isolation
+    if result.unwitnessed:
+        entry.flags.append(Flag("not witnessed", f"{entry.exercise}: {result.unwitnessed}"))
     entry.picture = _picture(result.report, placed.source, how)
 
 

@@ -35,6 +35,7 @@ class HiddenResult:
     isolation: str
     databases: tuple[str, ...]
     witnessed: int = 0  # runs in a world of the grader's own
+    unwitnessed: str = ""  # why there could be none, where there should have been some
 
 
 def judge_hidden(
@@ -53,9 +54,7 @@ def judge_hidden(
     if report.verdict == HOLDS and not tampered:
         seen = _witness(asked, source, seed, box, databases, juries[-1].tested, patience)
         tampered = seen.lie
-    if seen.missing:
-        report = replace(report, message="; ".join(filter(None, [report.message, f"not witnessed: {printable(seen.missing)}"])))
-    return HiddenResult(report, printable(tampered), box.level, tuple(report.databases), seen.runs)
+    return HiddenResult(report, printable(tampered), box.level, tuple(report.databases), seen.runs, printable(seen.missing))
 
 
 def _tampered(report: CheckReport) -> str:
