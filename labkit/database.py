@@ -230,6 +230,11 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def shown(engine: Engine) -> str:
+    """Where its database is, for a person: without a password, which a URL may hold in its query too."""
+    return engine.url.set(query={}).render_as_string(hide_password=True)
+
+
 def is_busy(error: BaseException | None) -> bool:
     """Whether a database error says "locked by another for too long": nothing was written, later it may work."""
     original = error.orig if isinstance(error, DBAPIError) else error

@@ -15,6 +15,10 @@ from sqlalchemy import DateTime, Engine, bindparam, event, insert, literal, sele
 from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
+from labkit.agent.artifacts import ArtifactStore
+from labkit.agent.journal import ToolJournal
+from labkit.agent.states import AgentStates
+from labkit.checkpoint import CheckpointStore
 from labkit.database import (
     BUSY_SECONDS,
     busy_is_an_answer,
@@ -22,13 +26,18 @@ from labkit.database import (
     in_one_line,
     is_busy,
     open_engine,
+    shown,
     utc_text,
     write_transaction,
 )
 from labkit.errors import StoreBusy
+from labkit.progress import ProgressLog
+from labkit.queue import TaskQueue, Worker
+from labkit.saga.log import SagaLog
 from labkit.store import SqlStore
 from labkit.tables import create_tables, tasks
 from labkit.task import Task
+from labkit.webhook.deliver import Deliverer
 
 NINE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ODD = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=UTC)
@@ -37,6 +46,22 @@ ODD = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=UTC)
 def put(engine: Engine, name: str, at: datetime) -> None:
     with engine.begin() as connection:
         connection.execute(insert(tasks).values(id=name, user_input="x", available_at=at))
+
+
+@pytest.mark.parametrize("url", ["u:s3cret@h/db", "u@h/db?password=s3cret", "h/db?user=u&password=s3cret&sslpassword=s3cret", "h/db?options=s3cret"])
+def test_what_shows_an_engine(url: str) -> None:
+    """It says where the database is and no password, however the URL holds it; so does whatever shows one in its own line."""
+    engine = open_engine(f"postgresql+psycopg://{url}")
+    made = [ToolJournal(engine, "t"), AgentStates(engine), ArtifactStore(engine), TaskQueue(engine), ProgressLog(engine), SqlStore(engine)]
+    for line in [shown(engine), *map(repr, [*made, CheckpointStore(engine), SagaLog(engine, "s"), Deliverer(engine)])]:
+        assert (True, False) == ("h/db" in line, "s3cret" in line), line
+
+
+def test_an_outage_in_the_log_of_a_worker(caplog: pytest.LogCaptureFixture) -> None:
+    """It says where, and no password."""
+    worker = Worker(TaskQueue(open_engine("postgresql://u@127.0.0.1:1/db?password=s3cret")), lambda job: "", "w1", every=lambda *_: lambda: None)
+    worker.run_until_idle()
+    assert (True, False) == ("could not claim" in caplog.text and "127.0.0.1:1/db" in caplog.text, "s3cret" in caplog.text)
 
 
 @pytest.fixture

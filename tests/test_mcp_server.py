@@ -257,6 +257,7 @@ def test_what_cannot_be_read(link: SimpleNamespace, uri: str, why: str) -> None:
         ({"agent_id": "a\x00"}, "agent_id holds U+0000"),
         ({"agent_id": 3}, "agent_id: Input should be a valid string"),
         ({"task_id": "never"}, "has no state of task 'never'"),
+        ({"patch": {"\n" + "Z" * 30_000: 1}}, "ZZ: Extra inputs are not permitted"),
         ({"state": {}}, "state: Extra inputs are not permitted"),
     ],
 )
@@ -265,7 +266,7 @@ def test_what_cannot_be_patched(link: SimpleNamespace, change: dict[str, Any], w
     link.states.begin("a", "patched", GOAL)
     asked = {"agent_id": "a", "task_id": "patched", "patch": {"plan": []}, "expected_version": 1} | change
     refused = link.a.ask(link.a.client.call_tool, "apply_state_patch", asked)
-    assert (True, True) == (refused.is_error, why in refused.content[0].text), refused
+    assert (True, True, True) == (refused.is_error, why in refused.content[0].text, len(refused.content[0].text) <= 300), refused
     assert (1, GOAL) == (link.states.get("a", "patched").version, link.states.get("a", "patched").state)
 
 
@@ -379,6 +380,30 @@ def test_an_older_client(sqlite: Engine) -> None:
         assert [one, two] == told
         with pytest.raises(MCPError, match="no address"):
             await client.subscribe_resource("state://x")
+
+    in_process(states, story, mode="legacy")
+
+
+@pytest.mark.filterwarnings("ignore:resources/(un)?subscribe is removed")
+def test_an_older_client_that_subscribes_twice_at_once(sqlite: Engine) -> None:
+    """It is told once, and after it unsubscribed no more; so it is when it comes back."""
+    states, uri = AgentStates(sqlite), uri_of("a", "1")
+    states.begin("a", "1", GOAL)
+
+    async def story(client: Client, clock: Ticking, told: list[str]) -> None:
+        for number in (1, 2):
+            async with anyio.create_task_group() as both:
+                for _ in range(2):
+                    both.start_soon(client.subscribe_resource, uri)
+            states.patch("a", "1", StatePatch(plan=[f"x{number}"]))
+            await clock.tick()
+            await client.read_resource(uri)
+            assert [uri] * number == told
+            await client.unsubscribe_resource(uri)
+            states.patch("a", "1", StatePatch(plan=[f"y{number}"]))
+            await clock.tick()
+            await client.read_resource(uri)
+            assert [uri] * number == told
 
     in_process(states, story, mode="legacy")
 

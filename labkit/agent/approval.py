@@ -1,6 +1,7 @@
 """A person's word before a risky tool runs: asked once, kept with the task, and still there when another process goes on.
 
-What needs a word stands in the state's constraints, by risk level. The question names the call, so an answer can be of no other one. The task waits
+What needs a word stands in the state's constraints, by risk level. The question names the call, with the
+arguments that its tool would get, so an answer can be of no other one. The task waits
 without a worker meanwhile. A yes (or ok, approve, approved) lets this one call run, also after a crash between the yes and the effect. A no (or refuse,
 refused), with or without a reason behind it, does not, and the model is told what the person said. Capitals, spaces and a full stop at the end make no
 difference. What is neither is refused where it is given, and the question stays open; the queue itself knows no agents, so what came past this module is asked
@@ -11,6 +12,7 @@ Not handled here: who that person is.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -24,12 +26,15 @@ from labkit.task import Task
 
 APPROVED = "approved"
 REFUSED = "refused"
-PERSON = "ask_person"  # the name of the tool by which a model asks
-LONGEST_QUOTED = 1_000  # characters of the arguments in a question
+MODEL_ASKS = " [the model asks]"  # stands behind a question of its own that is worded like one of ours
+NOT_RUN = "not run"  # begins what the model is told of a call that was refused
+ASK_PERSON = "ask_person"  # the name of the tool by which a model asks
+LONGEST_QUOTED = 1_000  # characters of the arguments in a question; twice that with all that says what is left out
+LONGEST_FIELD = 40  # characters of a field that are shown in any case
 AskPerson = Callable[[str], str]  # a question -> the answer; raises until there is one
 _YES = re.compile(r"(yes|ok|approved?)\s*[.!]*", re.IGNORECASE)
 _NO = re.compile(r"(no|refused?)\s*([.!,:;].*)?", re.IGNORECASE | re.DOTALL)
-# subtle: what a model asks of its own ends in the name of its call alone, so it never looks like the first of these
+# subtle: what a model asks of its own never looks like one of these, since it ends in the name of its call alone, or says who asks (MODEL_ASKS)
 _YES_OR_NO = re.compile(
     r".*( run\? \((read only|write local|external action), [^()]*\)|may have happened\. Run it again\? \([^()]*\))", re.DOTALL
 )
@@ -55,7 +60,8 @@ def answer(queue: TaskQueue, task_id: str, text: str, to: str | None = None) -> 
         raise UsageError(
             f"{text!r:.60} is neither yes nor no, and nothing was changed: say yes (ok, approve) or no (refuse), with a reason as in 'no: not today'"
         )
-    return queue.answer(task_id, text, to)
+    # subtle: to what was read, or a yes to this would let run what the task asks by now
+    return queue.answer(task_id, text, asked)
 
 
 def undecided(question: str | None, said: str) -> bool:
@@ -89,7 +95,7 @@ def question_after(call: ToolCall, begun: int) -> str:
 def refusal(ask: AskPerson, question: str, begun: int = 0) -> str | None:
     """None when a person said yes, else what the model is told."""
     said = ask(question)
-    told = "not run again, though it may have happened before" if begun else "not run"
+    told = f"{NOT_RUN} again, though it may have happened before" if begun else NOT_RUN
     return None if _is_yes(said) else f"{told}, a person said: {said}"
 
 
@@ -104,9 +110,10 @@ def person_tool(ask: AskPerson) -> Tool:
 
     def run(given: dict[str, str], key: str) -> str:
         # subtle: with the call's name in it, or the same question asked later would be answered by the old answer
-        return ask(f"{storable_text(given['question'])} ({key.rpartition(':')[2]})")
+        asked, end = storable_text(given["question"]), f" ({key.rpartition(':')[2]})"
+        return ask(f"{asked}{MODEL_ASKS if _YES_OR_NO.fullmatch(asked + end) else ''}{end}")
 
-    return Tool(PERSON, "Ask a person, and wait for the answer.", run, Question, RiskLevel.READ_ONLY)
+    return Tool(ASK_PERSON, "Ask a person, and wait for the answer.", run, Question, RiskLevel.READ_ONLY)
 
 
 def _is_yes(said: str) -> bool:
@@ -114,5 +121,24 @@ def _is_yes(said: str) -> bool:
 
 
 def _shown(call: ToolCall) -> str:
-    given, more = call.arguments[:LONGEST_QUOTED], len(call.arguments) - LONGEST_QUOTED
-    return storable_text(f"{call.name} {given}{f' [{more} characters more]' if more > 0 else ''}")
+    """The call as it is made, and not as the model wrote it: blanks between two fields hide nothing, and nothing of it reaches a terminal as a command."""
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):  # arguments that no tool gets
+        given = call.arguments
+    whole = _as_json(given)
+    if isinstance(given, dict) and len(whole) > LONGEST_QUOTED:
+        room = max(LONGEST_FIELD, LONGEST_QUOTED // len(given))
+        fields = [_cut(f"{_as_json(name)}: {_as_json(value)}", room) for name, value in given.items()]
+        return f"{call.name} {_cut('{' + ', '.join(fields) + '}', 2 * LONGEST_QUOTED)}"
+    return f"{call.name} {_cut(whole, LONGEST_QUOTED)}"
+
+
+def _as_json(given: object) -> str:
+    """As JSON in which whatever cannot be seen is escaped."""
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in json.dumps(given, ensure_ascii=False))
+
+
+def _cut(text: str, longest: int) -> str:
+    more = len(text) - longest
+    return text if more <= 0 else f"{text[:longest]} [{more} characters more]"

@@ -49,18 +49,19 @@ def _as_the_tool_wants(found: dict[str, Any], model: type[BaseModel]) -> dict[st
         # subtle: as JSON again, or a strict model would take no time, no choice and no set, which JSON writes as texts and lists
         return model.model_validate_json(json.dumps(found)).model_dump()
     except ValidationError as error:
-        told = _told(error)
+        told = faults(error)
     except Exception as error:  # whatever a check of the tool's own raises
         told = f"the arguments cannot be checked: {type(error).__name__}"
     raise _bad(told)
 
 
-def _told(error: ValidationError) -> str:
+def faults(error: ValidationError) -> str:
+    """The first few things that are wrong with what was sent, by path, with no more than a little of what was sent: one line of at most 300 characters."""
     wrong = error.errors(include_url=False, include_context=False, include_input=False)
     if wrong[0]["type"] == "json_invalid":
         return TOO_DEEP
     lines = [f"{'.'.join(map(str, one['loc']))[:LONGEST_NAME] or 'arguments'}: {one['msg']}" for one in wrong[:MOST_FAULTS]]
-    return "; ".join(lines) + (f" and {len(wrong) - MOST_FAULTS} more" if len(wrong) > MOST_FAULTS else "")
+    return _line("; ".join(lines) + (f" and {len(wrong) - MOST_FAULTS} more" if len(wrong) > MOST_FAULTS else ""))
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,5 +91,10 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _bad(said: str) -> BadArguments:
-    line = storable_text(" ".join(said[: 4 * LONGEST_LINE].split()))  # one line, whatever a name or a check holds
-    return BadArguments(line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ...")
+    return BadArguments(_line(said))
+
+
+def _line(said: str) -> str:
+    """One short line, whatever a name or a check holds."""
+    line = storable_text(" ".join(said[: 4 * LONGEST_LINE].split()))
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..."

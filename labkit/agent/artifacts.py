@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, text
 
 from labkit.commit import one_commit
-from labkit.database import reading
+from labkit.database import reading, shown
 from labkit.errors import ArtifactNotFound, BudgetTooSmall, StoreCorrupt, UnstorableValue, ValueTooLarge
 from labkit.statement import for_both
 from labkit.store.contract import plain_text, storable_text
@@ -114,7 +114,7 @@ class ArtifactStore:
         return "\n".join([*shown, _left_out(found, total - len(shown), total)])
 
     def __repr__(self) -> str:
-        return f"<ArtifactStore {self._engine.url.render_as_string()}>"
+        return f"<ArtifactStore {shown(self._engine)}>"
 
 
 def artifact_id_of(content: str | bytes) -> str:

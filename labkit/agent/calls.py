@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from labkit.agent.approval import PERSON, AskPerson, needs_word, question_after, question_for, refusal
+from labkit.agent.approval import ASK_PERSON, NOT_RUN, AskPerson, needs_word, question_after, question_for, refusal
 from labkit.agent.arguments import parse_arguments
 from labkit.agent.artifacts import LARGEST_CONTENT, ArtifactStore, StoredArtifact
 from labkit.agent.conversation import ToolCall
 from labkit.agent.journal import ToolJournal
+from labkit.agent.part import first_line
 from labkit.agent.state import Constraints
 from labkit.agent.tools import Tool
 from labkit.clock import Clock
@@ -33,7 +34,7 @@ from labkit.store.contract import error_text, storable_text
 LONGEST_RESULT = 2_000  # bytes of a result that the model is shown
 LONGEST_ASKED = 300.0  # seconds that a tool may ask a worker to wait; the model is told of one that asks for more
 LONGEST_ERROR = 300  # characters
-SUMMARY = 120  # characters of a result's first line
+FAILED = "error: "  # begins what the model is told of a call that failed
 End = Literal["ran", "failed", "refused"]
 
 
@@ -48,7 +49,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Calls:
-    """Answers the calls of one run. `learn` is told of each result before it is recorded, and again if a crash came between."""
+    """Answers the calls of one run. `learn` is told of each result before it is recorded, and again if a crash came between, or another record was first."""
 
     tools: Mapping[str, Tool]
     journal: ToolJournal
@@ -69,7 +70,10 @@ class Calls:
         said = self._shortened(call, self._made(call))
         self.learn(call, said)
         # crash here: the effect is there and no record says so
-        return self.journal.settle(call.id, said.text)
+        told = self.journal.settle(call.id, said.text)
+        if told != said.text:  # somebody else's record was first, and is what both have learned
+            self.learn(call, Said(told, _ended(told)))
+        return told
 
     def _made(self, call: ToolCall) -> Said:
         """Make the call, if it may be made. What this raises is not the tool's failure: the run itself stops here."""
@@ -80,9 +84,9 @@ class Calls:
             given = parse_arguments(call.arguments, tool.arguments)
         except BadArguments as error:
             return _wrong(str(error))
-        if call.name == PERSON:
+        if call.name == ASK_PERSON:
             return Said(tool(given, self._key(call)), "ran")
-        told = self._refusal(call, tool)
+        told = self._may_begin(call, tool)
         if told is not None:
             return Said(told, "refused")
         try:
@@ -93,17 +97,20 @@ class Calls:
     def _key(self, call: ToolCall) -> str:
         return f"{self.journal.task_id}:{call.id}"
 
-    def _refusal(self, call: ToolCall, tool: Tool) -> str | None:
-        """What the model is told if the call must not be made; None if it may, and of an unkeyed one it is written down that it begins."""
+    def _may_begin(self, call: ToolCall, tool: Tool) -> str | None:
+        """None if the call may be made, after a person was asked where one must be, and of an unkeyed one it is written down that it begins.
+
+        Else what the model is told.
+        """
         begun = 0 if tool.repeatable else self.journal.begun(call.id)
         told = None
         if begun:
             told = refusal(self.ask, question_after(call, begun), begun)
         elif needs_word(self.constraints, tool):
             told = refusal(self.ask, question_for(call, tool))
-        if told is not None or tool.repeatable or self.journal.begin(call.id, begun):
+        if told is not None or tool.repeatable or self.journal.begin_call(call.id, begun):
             return told
-        return self._refusal(call, tool)  # subtle: somebody began it since we looked, so a person is asked
+        return self._may_begin(call, tool)  # subtle: somebody began it since we looked, so a person is asked
 
     def _run(self, tool: Tool, given: dict[str, object], key: str) -> object:
         def once() -> object:
@@ -153,12 +160,6 @@ def may_have_happened(error: Exception) -> bool:
     return outcome_unknown(error) or broke
 
 
-def first_line(text: str) -> str:
-    """The beginning of a text, for a summary."""
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= SUMMARY else f"{line[:SUMMARY]} ..."
-
-
 def _text_of(given: object) -> str:
     try:
         return str(given)
@@ -167,4 +168,9 @@ def _text_of(given: object) -> str:
 
 
 def _wrong(what: str) -> Said:
-    return Said(f"error: {what}", "failed")
+    return Said(f"{FAILED}{what}", "failed")
+
+
+def _ended(told: str) -> End:
+    """How a call ended that somebody else has recorded, as far as its text says."""
+    return "failed" if told.startswith(FAILED) else "refused" if told.startswith(NOT_RUN) else "ran"

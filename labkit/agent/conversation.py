@@ -9,18 +9,17 @@ Not handled here: what thinking and answering are (see `turn`, `calls`), and whe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from labkit.agent.history import NAME
 from labkit.store.contract import storable_text
 
 Message = dict[str, Any]
 LONGEST_ARGUMENTS = 65_536  # characters; what is longer is kept up to here, and is no JSON then
 LONGEST_TEXT = 200_000  # characters of one message; also as a result of the task it is not too large
 MOST_CALLS = 100  # in one message; the model is told that there were more
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # what the chat API takes as the name of a tool
 ODD_NAME = "unreadable_name"
 
 

@@ -9,9 +9,11 @@ Not handled here: mending a history (see `conversation`), what a provider asks f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # what the chat API takes as the name of a tool
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -51,6 +53,8 @@ def _calls(place: str, message: Mapping[str, Any]) -> tuple[list[str], list[str]
     calls, ids, faults = message.get("tool_calls") or (), list[str](), list[str]()
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         return [], [f"{place} has tool_calls that are no list"]
+    if message.get("tool_calls") is not None and not calls:
+        return [], [f"{place} (assistant) has an empty list of tool calls"]
     for call in calls:
         wrong = _call(call)
         if wrong:
@@ -71,6 +75,8 @@ def _call(call: Any) -> str:
         return f"{call['id']!r} that is no function"
     if not isinstance(function.get("name"), str) or not function["name"]:
         return f"{call['id']!r} without a name"
+    if not NAME.fullmatch(function["name"]):
+        return f"{call['id']!r} whose name is not 1 to 64 letters, digits, _ or -"
     return "" if isinstance(function.get("arguments"), str) else f"{call['id']!r} whose arguments are no text"
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 
 from labkit.agent.conversation import Message
 from labkit.commit import one_commit
-from labkit.database import reading
+from labkit.database import reading, shown
 from labkit.errors import StaleJournal, UnstorableValue
 from labkit.statement import for_both
 from labkit.store.contract import plain_key
@@ -100,7 +100,7 @@ class ToolJournal:
         row = self._row_of(call_id)
         return None if row is None or row[0] is None else str(json.loads(row[0]))
 
-    def begin(self, call_id: str, before: int = 0) -> bool:
+    def begin_call(self, call_id: str, before: int = 0) -> bool:
         """Write down that the call is about to be made, after `before` times; False when somebody else has just done so."""
         return bool(self._put(_BEGIN, _time(call_id, before), None))
 
@@ -141,7 +141,7 @@ class ToolJournal:
         return self._known
 
     def __repr__(self) -> str:
-        return f"<ToolJournal {self.task_id} {self._engine.url.render_as_string()}>"
+        return f"<ToolJournal {self.task_id} {shown(self._engine)}>"
 
 
 def _time(call_id: str, before: int) -> str:

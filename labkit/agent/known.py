@@ -39,7 +39,7 @@ class Known:
 
     def learn(self, call: ToolCall, said: Said) -> None:
         """Add what a result tells, on top of what others have written meanwhile; again after a crash changes nothing."""
-        self._patch(lambda state: observe(state, call, said))
+        self._patch(lambda state: observe(state, self._task_id, call, said))
 
     def flag(self, *flags: str) -> None:
         """Add risk flags."""

@@ -10,7 +10,8 @@ Whoever has lost the lease may finish what it was at, a question to the model or
 tells those who watch. What it writes until then goes on from what is there, or is refused (`StaleJournal`); the holder goes on from that.
 
 Not handled here: two conversations about one task; fencing the outside world: a tool without a key that a slow process has begun may end after a person
-has said yes to another run; and the list of open questions in the moment between learning and recording a result, in which a slow process may add its own.
+has said yes to another run; the moment between learning and recording a result, in which a slow process may add an open question or a fact of its own; and
+the moment between the last look for what people added and the end of the task: what is added then is kept with the task, and no model reads it.
 """
 
 from __future__ import annotations
@@ -24,17 +25,21 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from labkit.agent.approval import PERSON, person_tool, undecided
+from labkit.agent.approval import ASK_PERSON, person_tool, undecided
 from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.budget import EXHAUSTED, UNDER_PRESSURE, pressed, stop_if_spent, time_left, used
-from labkit.agent.calls import Calls, first_line
+from labkit.agent.calls import Calls
 from labkit.agent.conversation import Message, ToolCall, converse, turns
-from labkit.agent.journal import Cost, ToolJournal
+from labkit.agent.journal import ToolJournal
 from labkit.agent.known import Known
+from labkit.agent.meter import Meter
 from labkit.agent.model import SECONDS, model_name
+from labkit.agent.part import first_line
+from labkit.agent.reader import READ_ARTIFACT, reading_tool
 from labkit.agent.sent import to_send
 from labkit.agent.state import AgentState
 from labkit.agent.states import AgentStates
+from labkit.agent.teller import Teller
 from labkit.agent.tools import Tool, toolbox
 from labkit.agent.turn import ask_model
 from labkit.checkpoint import CheckpointManager
@@ -48,12 +53,11 @@ from labkit.errors import (
     ModelUnavailable,
     StaleJournal,
     StoreBusy,
+    StoreCorrupt,
     StoreFull,
     UnstorableValue,
     UsageError,
 )
-from labkit.progress import ProgressLog
-from labkit.progress.update import Status
 from labkit.queue.job import Ask, Job
 from labkit.retry import RetryPolicy
 from labkit.task import Task
@@ -91,8 +95,8 @@ class Agent:
     rng: random.Random | None = None
 
     def __post_init__(self) -> None:
-        if dict(self.tools) != toolbox(*self.tools.values()) or PERSON in self.tools:
-            raise UsageError(f"each tool stands under its own name, and {PERSON} is there already")
+        if dict(self.tools) != toolbox(*self.tools.values()) or {ASK_PERSON, READ_ARTIFACT} & self.tools.keys():
+            raise UsageError(f"each tool stands under its own name, and {ASK_PERSON} and {READ_ARTIFACT} are there already")
 
     def __call__(self, job: Job) -> str:
         return _Run(self, job).to_the_end()
@@ -110,7 +114,7 @@ class _Run:
         artifacts = ArtifactStore(agent.engine)
         first = lambda: agent.begin(job.task)  # noqa: E731
         self._known = Known(AgentStates(agent.engine), artifacts, agent.name, self._task_id, first)
-        tools = {**agent.tools, PERSON: person_tool(self._ask)}
+        tools = {**agent.tools, **toolbox(person_tool(self._ask), reading_tool(artifacts))}
         self._schemas = [tool.schema() for tool in tools.values()]
         rng = agent.rng or random.Random(f"labkit {self._task_id} {job.task.attempt}")
         self._model_policy = agent.model_policy or replace(MODEL_POLICY, rng=rng)
@@ -118,9 +122,8 @@ class _Run:
             tools, self._journal, artifacts, self._known.state.constraints, self._ask, self._known.learn,
             agent.clock, agent.tool_policy or replace(TOOL_POLICY, rng=rng), job.deadline,
         )  # fmt: skip
-        self._tokens, self._since, self._call_id = 0, agent.clock.monotonic(), ""
-        told = ProgressLog(agent.engine).after(self._task_id) if self.messages() else []
-        self._told = told[-1][1] if told else None
+        self._meter, self._call_id = Meter(self._journal, agent.clock), ""
+        self._teller = Teller(agent.engine, job, begun=bool(self.messages()))
 
     def to_the_end(self) -> str:
         """The model's final answer."""
@@ -128,11 +131,11 @@ class _Run:
         try:
             return self._conversed()
         except DeadlineExceeded:
-            self._pay()
+            self._meter.pay()
             self._budgeted()  # subtle: it may be the run's own time that is over, and not the task's
             raise
         except Exception:
-            self._pay()
+            self._meter.pay()
             raise
 
     def _conversed(self) -> str:
@@ -153,22 +156,8 @@ class _Run:
         return self._journal.messages()
 
     def append(self, message: Message) -> None:
-        self._journal.append(message, self._cost())
+        self._meter.append(message)
         self._checkpoint("every_step" if message["role"] == "tool" else "every_iteration")
-
-    def _cost(self) -> Cost:
-        """What was spent since this was asked last."""
-        before, tokens = self._since, self._tokens
-        self._tokens, self._since = 0, self._agent.clock.monotonic()
-        return Cost(tokens, round(1000 * (self._since - before)))
-
-    def _pay(self) -> None:
-        """Write down what was spent since the last message, where there is none to come."""
-        try:
-            self._journal.spend(self._cost())
-        except (StoreBusy, StoreFull, SQLAlchemyError) as error:
-            told = f"{type(error).__name__}: {in_one_line(error)}"
-            _log.warning("task %s: what its attempt took is not counted: %s", self._task_id, told, extra={"task": self._task_id})
 
     def _think(self, messages: list[Message]) -> Message:
         """Ask the model, unless the task is no longer worth it or a budget is used up."""
@@ -179,7 +168,7 @@ class _Run:
         self._known.keep(request.wholes)
         if request.short or pressed(parts):
             self._known.flag(UNDER_PRESSURE)
-        self._tell(turn, "thinking")
+        self._teller.tell(turn, "thinking")
         return self._said(request.messages, turn, left)
 
     def _budgeted(self) -> tuple[Mapping[str, float], Deadline]:
@@ -202,9 +191,9 @@ class _Run:
                     self._agent.client, self._agent.model, sent, self._schemas, number=turn, seconds=within.for_step(SECONDS)
                 )
             except (ModelUnavailable, ModelRefused) as error:
-                self._tokens += error.tokens
+                self._meter.add(error.tokens)
                 raise
-            self._tokens += said.tokens
+            self._meter.add(said.tokens)
             return said.message
 
         return self._model_policy.run(ask, self._agent.clock, within)
@@ -222,17 +211,10 @@ class _Run:
         turn, self._call_id = turns(self.messages()), call.id
         told = self._calls.kept(call)
         if told is None:
-            self._tell(turn, "tool_call", tool=call.name)
+            self._teller.tell(turn, "tool_call", tool=call.name)
             told = self._calls.make(call)
-        self._tell(turn, "tool_result", first_line(told), call.name)
+        self._teller.tell(turn, "tool_result", first_line(told), call.name)
         return told
-
-    def _tell(self, step: int, status: Status, message: str = "", tool: str = "") -> None:
-        """Tell those who watch, unless it is what they heard last, from a process that died since."""
-        last = self._told
-        if last is None or (last.step, last.status, last.message, last.tool) != (step, status, message, tool):
-            self._job.tell(step, status, message, tool=tool)
-        self._told = None
 
     def _ask(self, question: str) -> str:
         """A person's answer; as long as there is none the question is open, and the task is parked."""
@@ -249,11 +231,12 @@ class _Run:
         return said
 
     def _checkpoint(self, trigger: str) -> None:
-        """A picture of the run, for people; it goes on from its journal."""
+        """A picture of the run, for people; it goes on from its journal, also where there can be no picture now."""
         if self._agent.checkpoints is None:
             return
         known = {"state": self._known.state.model_dump(mode="json"), "messages": len(self.messages())}
         try:
             self._agent.checkpoints.maybe_save(self._job.task, trigger, extra=known)
-        except UnstorableValue as error:  # of a state that another agent has filled with what no checkpoint holds
-            _log.warning("task %s: no checkpoint: %s", self._task_id, error, extra={"task": self._task_id})
+        except (UnstorableValue, StoreBusy, StoreFull, StoreCorrupt, SQLAlchemyError) as error:
+            # of a state that another agent has filled with what no checkpoint holds, or in an outage
+            _log.warning("task %s: no checkpoint: %s", self._task_id, in_one_line(error), extra={"task": self._task_id})

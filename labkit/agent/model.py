@@ -10,8 +10,10 @@ Not handled here: what to ask, and what to do with an answer (see `loop`).
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -88,15 +90,34 @@ def _address(environ: Mapping[str, str]) -> str:
     return url
 
 
+@dataclass(frozen=True)
+class _Blot:
+    """Lets no refusal repeat the key, since the client makes its error message of it."""
+
+    key: str = field(repr=False)
+
+    def __call__(self, response: httpx.Response) -> None:
+        if response.is_error:
+            body = response.read()
+            for form in (body, _plain(body)):
+                for told in (self.key.encode(), json.dumps(self.key)[1:-1].encode()):
+                    if told in form:
+                        response._content = form = form.replace(told, BLOT)  # httpx offers no other way
+
+
+def _plain(body: bytes) -> bytes:
+    """JSON in which nothing is escaped that need not be: the client reads a key also where it is written with signs for its letters."""
+    try:
+        return json.dumps(json.loads(body)).encode()
+    except (ValueError, RecursionError):
+        return b""
+
+
 def _blot_out(key: str, wire: httpx.Client) -> None:
-    """Let no refusal that comes over this wire repeat the key, since the client makes its error message of it."""
-    told = key.encode()
-
-    def blot(response: httpx.Response) -> None:
-        if response.is_error and told in response.read():
-            response._content = response.content.replace(told, BLOT)  # httpx offers no other way
-
-    wire.event_hooks = {**wire.event_hooks, "response": [*wire.event_hooks["response"], blot]}
+    """Once for each key, however many clients speak over this wire."""
+    blot, there = _Blot(key), wire.event_hooks["response"]
+    if blot not in there:
+        wire.event_hooks = {**wire.event_hooks, "response": [*there, blot]}
 
 
 def model_name(environ: Mapping[str, str] = os.environ) -> str:

@@ -1,4 +1,4 @@
-"""A long text shown in part: its beginning, and the id of the artifact that holds the whole.
+"""A long text shown in part: its first line, or its beginning and the id of the artifact that holds the whole.
 
 The id follows from the text, so what is shown is the same whoever shows it and however often. Whoever shows a part sees to it that the artifact is there.
 
@@ -11,10 +11,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from labkit.agent.artifacts import artifact_id_of
-from labkit.agent.calls import first_line
 from labkit.agent.context import size
 from labkit.store.contract import storable_text
 
+SUMMARY = 120  # characters of a first line
 LONGEST_PART = 700  # bytes of a goal or a step where it is shown, as JSON
 
 
@@ -32,6 +32,12 @@ class Whole:
     @property
     def summary(self) -> str:
         return first_line(self.text)
+
+
+def first_line(text: str) -> str:
+    """The beginning of a text, for a summary."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= SUMMARY else f"{line[:SUMMARY]} ..."
 
 
 def in_part(text: str, type: str) -> tuple[str, list[Whole]]:

@@ -5,7 +5,7 @@ patch that a crash makes arrive again does no harm. A fact with a known key and 
 believed earlier stays to be seen.
 
 Not handled here: an old patch that comes again after newer ones, whose plan would be the plan again; and two writers with patches of their own.
-Whoever stores a state compares its version (see `store`).
+Whoever stores a state compares its version (see `states`).
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ class ScriptedModel:
         try:
             asked = json.loads(request.content)
             messages = asked["messages"]
-        except (ValueError, KeyError, TypeError):
+            if not isinstance(messages, list) or not all(isinstance(one["role"], str) for one in messages):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, RecursionError):
             return _refused(400, "the body must be JSON with `messages`")
         said = completion(self._reply(messages), messages, str(asked.get("model", "")))
         if not asked.get("stream"):

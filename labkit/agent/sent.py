@@ -1,9 +1,11 @@
 """What is sent to the model: what is known, then the whole conversation in order, with old results cut down to a line.
 
 The first message is the slice of the state that fits its bytes. Each message of the journal is there, so the request is always one that the chat API takes;
-only the text of old tool results is shortened, newest first, once their bytes are more than the budget for artifacts. So the length of a request
-grows by a line a call and not by a result. A goal or a step that is long is shown in the slice by its beginning, or there would be no room for facts.
-Whatever is shown in part says under which artifact it is whole, and is handed back (`wholes`): it must be put there before the request goes out.
+only the text of old tool results is shortened, newest first, once their bytes are more than the budget for artifacts. Results that the model has not seen
+yet, those of its last message, are never cut. So the length of a request grows by the arguments and a line a call, and not by a result; arguments go out
+as the model wrote them, however long (at most `LONGEST_ARGUMENTS`). A goal or a step that is long is shown in the slice by its beginning, or there would be
+no room for facts. Whatever is shown in part says under which artifact it is whole, and is handed back (`wholes`): it must be put there before the request
+goes out.
 
 Not handled here: choosing what is known (see `context`), and putting away what was cut (see `known`).
 """
@@ -36,13 +38,14 @@ def to_send(messages: Sequence[Message], state: AgentState) -> Request:
     """The next request."""
     names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
     sent, wholes = list[Message](), list[Whole]()
-    room = state.budget.max_artifact_bytes_in_context
+    room, seen = state.budget.max_artifact_bytes_in_context, False
     for message in reversed(messages):
+        seen = seen or message["role"] == "assistant"
         if message["role"] == "tool":
             room -= len(message["content"].encode())
             whole = Whole(message["content"], names.get(message["tool_call_id"], "tool"))
             line = f"{whole.summary} [older result, cut: artifact {whole.artifact_id}]"
-            if room < 0 and len(line) < len(message["content"]):
+            if seen and room < 0 and len(line) < len(message["content"]):
                 message = {**message, "content": line}
                 wholes.append(whole)
         sent.append(message)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 1
+LONGEST_RUN = 10**12  # milliseconds, some thirty years: a time that is later than any calendar goes is none
 
 
 class RiskLevel(StrEnum):
@@ -54,7 +55,7 @@ class Budget(_Part):
     """What a run may use up before it is stopped."""
 
     max_steps: int = Field(default=20, ge=0)
-    max_wall_time_ms: int = Field(default=300_000, ge=0)
+    max_wall_time_ms: int = Field(default=300_000, ge=0, le=LONGEST_RUN)
     max_llm_tokens: int = Field(default=200_000, ge=0)
     max_artifact_bytes_in_context: int = Field(default=8_000, ge=0)
 

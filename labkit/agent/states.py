@@ -23,7 +23,7 @@ from sqlalchemy import Engine, select, text
 from labkit.agent.patch import apply_patch
 from labkit.agent.state import SCHEMA_VERSION, AgentState, StatePatch
 from labkit.commit import one_commit
-from labkit.database import reading
+from labkit.database import reading, shown
 from labkit.errors import StaleState, StateNotFound, StoreBusy, StoreCorrupt, UnstorableValue, UsageError, ValueTooLarge
 from labkit.statement import for_both
 from labkit.store.contract import plain_count, plain_key
@@ -50,6 +50,7 @@ _GET = {
     ),
     "postgresql": text("SELECT version, state FROM agent_states WHERE agent_id = :agent AND task_id = :task"),
 }
+_COUNT = text("SELECT count(*) FROM agent_states")
 _VERSION = text("SELECT version FROM agent_states WHERE agent_id = :agent AND task_id = :task")
 
 
@@ -137,6 +138,11 @@ class AgentStates:
         with reading(self._engine) as connection:
             return [(row.agent_id, row.task_id) for row in connection.execute(query)]
 
+    def count(self) -> int:
+        """How many states there are."""
+        with reading(self._engine) as connection:
+            return int(connection.execute(_COUNT).scalar_one())
+
     def _write(self, kept: KeptState, after: AgentState, largest: int) -> KeptState | None:
         """The new version in place of the one that was read; None when that is not there any more."""
         ids = {"agent": kept.agent_id, "task": kept.task_id}
@@ -151,7 +157,7 @@ class AgentStates:
             return bool(execute(statement[self._engine.dialect.name], values))
 
     def __repr__(self) -> str:
-        return f"<AgentStates {self._engine.url.render_as_string()}>"
+        return f"<AgentStates {shown(self._engine)}>"
 
 
 def _ids(agent_id: str, task_id: str) -> dict[str, str]:

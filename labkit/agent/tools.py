@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from labkit.agent.conversation import NAME
+from labkit.agent.history import NAME
 from labkit.agent.state import RiskLevel
-from labkit.cloud import Cloud
 from labkit.errors import UsageError
+from labkit.queue.job import is_plain
 
 
 class Arguments(BaseModel):
@@ -45,7 +44,7 @@ class Tool:
             raise UsageError(f"a tool's name has 1 to 64 letters, digits, _ or -, not {self.name[:60]!r}")
         if self.risk not in list(RiskLevel):  # subtle: of a level that nobody knows no person would be asked
             raise UsageError(f"the risk of tool {self.name} is one of {', '.join(RiskLevel)}, not {self.risk!r:.60}")
-        if any(kind(self.run) for kind in (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)):
+        if not is_plain(self.run):
             raise UsageError(f"tool {self.name} runs as a plain function: what it returns is told to the model as text")
         _schema_of(self.arguments)
 
@@ -80,37 +79,3 @@ def toolbox(*tools: Tool) -> dict[str, Tool]:
     if len(named) < len(tools):
         raise UsageError("two tools have one name")
     return named
-
-
-class Host(Arguments):
-    """Which server."""
-
-    host: str
-
-
-class App(Arguments):
-    """Which application."""
-
-    app: str
-
-
-def disk_tools(cloud: Cloud) -> dict[str, Tool]:
-    """Look at the disk of a server, and clean it."""
-    return toolbox(
-        Tool("check_disk", "Say how full the disk of a server is.", lambda given, key: cloud.check_disk(given["host"]), Host, RiskLevel.READ_ONLY),
-        _on_cloud(cloud.clean_logs, "Delete old logs of a server.", Host, RiskLevel.WRITE_LOCAL),
-    )
-
-
-def deployment_tools(cloud: Cloud) -> dict[str, Tool]:
-    """Bring an application up, piece by piece."""
-    return toolbox(
-        _on_cloud(cloud.create_namespace, "Create the namespace of an application.", App),
-        _on_cloud(cloud.deploy_container, "Start the container of an application.", App),
-        _on_cloud(cloud.configure_route, "Lead traffic to an application.", App),
-    )
-
-
-def _on_cloud(call: Callable[..., str], says: str, takes: type[Arguments], risk: RiskLevel = RiskLevel.EXTERNAL_ACTION) -> Tool:
-    (target,) = takes.model_fields
-    return Tool(call.__name__, says, lambda given, key: call(given[target], key=key), takes, risk)

@@ -73,17 +73,19 @@ def _wait(retry_after: str | None, date: str | None) -> float:
 
 
 def _turn(answer: Any, asked: Sequence[Message], number: int) -> Turn:
+    spent = getattr(getattr(answer, "usage", None), "total_tokens", None)
+    if not isinstance(spent, int) or not 0 < spent < MOST_TOKENS:
+        spent = 0  # it does not say
     try:
         choice = answer.choices[0]
         said, end = choice.message, getattr(choice, "finish_reason", None)
         calls = [(str(one.function.name), _text(one.function.arguments)) for one in said.tool_calls or ()]
         text = _text(_joined(said.content) or getattr(said, "refusal", None) or "")
-        spent = getattr(answer.usage, "total_tokens", None)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ModelUnavailable(f"the model's endpoint gave an answer without a message: {type(error).__name__}") from None
+        told = f"the model's endpoint gave an answer without a message: {type(error).__name__}"
+        raise ModelUnavailable(told, tokens=spent) from None
     message = cleaned(text, calls, number)
-    if not isinstance(spent, int) or not 0 < spent < MOST_TOKENS:
-        spent = sum(len(str(one)) for one in [*asked, message]) // CHARS_PER_TOKEN
+    spent = spent or sum(len(str(one)) for one in [*asked, message]) // CHARS_PER_TOKEN
     if end == "content_filter":
         raise ModelRefused("the model's endpoint has filtered the answer out (content_filter)", tokens=spent)
     if end == "length":

@@ -21,7 +21,7 @@ from sqlalchemy import Engine, text
 
 from labkit.checkpoint.data import Checkpoint, checksum_of, decode, encode
 from labkit.commit import bound, one_commit
-from labkit.database import parse_time, reading
+from labkit.database import parse_time, reading, shown
 from labkit.errors import StaleCheckpoint, StoreBusy
 from labkit.statement import for_both, in_dialect
 from labkit.store.contract import plain_key, plain_text
@@ -149,7 +149,7 @@ class CheckpointStore:
             return execute(statement[self._engine.dialect.name], values)
 
     def __repr__(self) -> str:
-        return f"<CheckpointStore {self._engine.url.render_as_string()}>"
+        return f"<CheckpointStore {shown(self._engine)}>"
 
 
 def _checkpoint(task_id: str, row: Any) -> Checkpoint:

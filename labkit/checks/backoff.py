@@ -9,18 +9,20 @@ Not handled here: sleeping and trying again (see `retry`).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from random import Random
 from typing import Any, NoReturn
 
 from labkit.checks import backoff_rules as rules
 from labkit.checks.common import body, ends, exits_rule, outcome_of, try_exits
+from labkit.checks.drawn import backoff as drawn
+from labkit.checks.drawn.backoff import Window
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.faults.process import Process
 
 NAME = "backoff_delay"
 DRAWS, TASKS = 1000, 200
-Window = tuple[int, float, float]  # attempt, base, cap
 GROWING: tuple[Window, ...] = tuple((attempt, 0.5, 30.0) for attempt in range(8))
 NEAR: tuple[Window, ...] = (*GROWING, (0, 3.0, 100.0), (2, 3.0, 100.0), (6, 3.0, 100.0), (0, 2.0, 1.5))
 TINY: tuple[Window, ...] = tuple((attempt, 0.001, 10.0) for attempt in (6, 3, 0))
@@ -28,9 +30,8 @@ LATER: tuple[Window, ...] = (*((attempt, 0.001, 1e9) for attempt in range(8, 30)
 FAILURES = (30, 40, 62, 63, 64, 100, 1000, 1023, 1024, 1100, 5000, 10**6, 10**9)
 FAR: tuple[Window, ...] = tuple((attempt, 0.001, 86400.0) for attempt in FAILURES)  # from a millisecond to a day
 TOP, FLOORS = 30.0, (1.0, 10.0, 120.0, 100_000.0, 0.0)
-
-
-FLOORED: tuple[tuple[float, Window], ...] = (
+Floored = tuple[tuple[float, Window], ...]
+FLOORED: Floored = (
     (0.2, (0, 1.0, 30.0)),
     (2.0, (3, 1.0, 30.0)),
     (0.5, (2, 0.5, 100.0)),
@@ -67,24 +68,24 @@ def _floors(backoff: Any, process: Process) -> Any:
     return [above(floor) for floor in FLOORS]
 
 
-def _floored(backoff: Any, process: Process) -> Any:
+def _floored(floored: Floored, backoff: Any, process: Process) -> Any:
     """A floor under many windows, also where the power would be out of range."""
 
     def above(floor: float, attempt: int, base: float, cap: float) -> list[Any]:
         rng = random.Random(f"{floor} {attempt} {base} {cap}")
         return [backoff(attempt, base=base, cap=cap, rng=rng, retry_after=floor) for _ in range(DRAWS // 2)]
 
-    return [above(floor, *window) for floor, window in FLOORED]
+    return [above(floor, *window) for floor, window in floored]
 
 
-def _seeds(backoff: Any, process: Process, **floor: float) -> Any:
+def _seeds(backoff: Any, process: Process, *, seed: int = 7, base: float = 1.0, cap: float = 60.0, **floor: float) -> Any:
     """The same seed twice, then another one."""
 
     def row(seed: int) -> list[Any]:
         rng = random.Random(seed)
-        return [backoff(attempt, base=1.0, cap=60.0, rng=rng, **floor) for attempt in range(8)]
+        return [backoff(attempt, base=base, cap=cap, rng=rng, **floor) for attempt in range(8)]
 
-    return [row(7), row(7), row(8)]
+    return [row(seed), row(seed), row(seed + 1)]
 
 
 def _crowd(backoff: Any, process: Process) -> Any:
@@ -92,11 +93,12 @@ def _crowd(backoff: Any, process: Process) -> Any:
     return [backoff(5, base=1.0, cap=30.0, rng=random.Random(f"task {n}")) for n in range(TASKS)]
 
 
-def _negative(backoff: Any, process: Process) -> Any:
+def _negative(attempts: Sequence[int], backoff: Any, process: Process) -> Any:
     def refused(attempt: int, **floor: float) -> list[Any]:
         return [attempt, outcome_of(partial(backoff, attempt, base=1.0, cap=30.0, rng=random.Random(0), **floor))]
 
-    return [refused(-1), refused(-7), refused(-1, retry_after=5.0), refused(-7, retry_after=0.0)]
+    one, other = attempts
+    return [refused(one), refused(other), refused(one, retry_after=5.0), refused(other, retry_after=0.0)]
 
 
 class _Leaving(random.Random):
@@ -120,6 +122,26 @@ def _leave(backoff: Any, process: Process) -> Any:
     return try_exits(with_rng)
 
 
+def _in_windows(name: str, windows: tuple[Window, ...], draws: int) -> Case:
+    return Case(name, body(NAME, _windows(windows, draws)), facts={"windows": windows})
+
+
+def _above_floors(floored: Floored) -> Case:
+    facts = {"floors": [floor for floor, _ in floored], "tops": [rules.top_of(*window) for _, window in floored]}
+    return Case("floors_under_windows", body(NAME, partial(_floored, floored)), facts=facts)
+
+
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    base, cap = rng.choice(drawn.BASES), rng.choice(drawn.CAPS)
+    return (
+        _in_windows("windows", drawn.windows(rng), DRAWS // 5),
+        _above_floors(drawn.floors(rng)),
+        Case("seeds", body(NAME, partial(_seeds, seed=rng.randrange(100, 1000), base=base, cap=cap))),
+        Case("negative", body(NAME, partial(_negative, drawn.negative(rng)))),
+        _in_windows("a_billion_failures", drawn.far(rng), DRAWS // 10),
+    )
+
+
 EXERCISE = Exercise(
     id="backoff",
     title="Do not come back all at once",
@@ -130,22 +152,19 @@ EXERCISE = Exercise(
     points=6,
     signatures={NAME: ("attempt", "*base", "*cap", "*rng", "*retry_after")},
     cases=(
-        Case("windows", body(NAME, _windows(NEAR, DRAWS)), facts={"windows": NEAR}),
-        Case("later_windows", body(NAME, _windows((*TINY, *LATER), DRAWS // 5)), facts={"windows": (*TINY, *LATER)}),
+        _in_windows("windows", NEAR, DRAWS),
+        _in_windows("later_windows", (*TINY, *LATER), DRAWS // 5),
         Case("seeds", body(NAME, _seeds)),
         Case("seeds_above_a_floor", body(NAME, partial(_seeds, retry_after=0.5))),
         Case("crowd", body(NAME, _crowd)),
         Case("floors", body(NAME, _floors), facts={"floors": FLOORS, "tops": [TOP] * len(FLOORS)}),
-        Case(
-            "floors_under_windows",
-            body(NAME, _floored),
-            facts={"floors": [floor for floor, _ in FLOORED], "tops": [rules.top_of(*window) for _, window in FLOORED]},
-        ),
-        Case("negative", body(NAME, _negative)),
+        _above_floors(FLOORED),
+        Case("negative", body(NAME, partial(_negative, (-1, -7)))),
         Case("no_time", body(NAME, _no_time)),
         Case("exits", body(NAME, _leave)),
-        Case("a_billion_failures", body(NAME, _windows(FAR, DRAWS // 10)), facts={"windows": FAR}),
+        _in_windows("a_billion_failures", FAR, DRAWS // 10),
     ),
+    drawn=_drawn,
     properties=(
         Property(
             "full jitter",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 from sqlalchemy import Executable, event, insert, update
@@ -17,6 +18,8 @@ from labkit.checks import backpressure_races as races
 from labkit.checks import backpressure_rules as rules
 from labkit.checks.claims import AWAY, case
 from labkit.checks.common import after_crash, crash_rule, crashed, ends, outcome_of
+from labkit.checks.drawn import backpressure as drawn
+from labkit.checks.drawn.backpressure import Asked
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.checks.naps import naps_of
 from labkit.checks.rows import Row, meanwhile, stored
@@ -28,8 +31,6 @@ NAME = "submit"
 STATES = ("pending", "running", "waiting", "completed", "failed", "cancelled")
 ONE = ("accepts",)
 LIMITS = ("two_at_the_limit", "three_at_the_limit", "two_with_room")
-
-Asked = tuple[str, int, str | None]  # (user_input, max_pending, key)
 
 
 def _ask(submit: Any, process: Process, text: str, most: int, key: str | None = None) -> Any:
@@ -129,6 +130,16 @@ def _again(key: str) -> list[Asked]:
     return [("something else", most, key) for most in (100, 1, 0)]
 
 
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    waiting, asked = drawn.filling(rng)
+    state, known, again = drawn.known(rng)
+    return (
+        _alone("accepts", [], *drawn.accepted(rng)),
+        _alone("limit", [row(one, of, due=due) for one, of, due, _ in waiting], *asked),
+        _alone(f"key_of_{state}", [row(one, of, due=due, idempotency_key=key) for one, of, due, key in known], *again),
+    )
+
+
 EXERCISE = Exercise(
     id="backpressure",
     title="A queue that says no",
@@ -161,6 +172,7 @@ EXERCISE = Exercise(
         _at_once("at_work", 0, 2, _then_away, _then_away, preemptions=0),
         case("crashes", [row("here")], _submits("shop", 2, "order 7"), claim=NAME, engine="sweep"),
     ),
+    drawn=_drawn,
     properties=(
         Property("each is its own", "two submits without a key are two tasks", rules.own, ONE, rules.stored_some),
         Property("accepts", "a task is stored and its id returned", rules.accepts, ONE, rules.stored_some),

@@ -39,7 +39,7 @@ def _refused(outcome: Outcome) -> bool:
 
 def never_too_many(seen: Seen, facts: Facts) -> Finding | None:
     pending = sum(row["state"] == "pending" for row in seen.end.tasks.values())
-    if seen.case == "two_with_room" or pending <= facts["most"]:
+    if seen.like == "two_with_room" or pending <= facts["most"]:
         return None
     why = NO_LOCK if on_postgres(seen) else COUNTS_FIRST
     return Finding(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from labkit.checks import checkpoint_cleanup_rules as cleanup
 from labkit.checks import checkpoint_resume_rules as resume
 from labkit.checks import checkpoint_rules as rules
-from labkit.checks.checkpoint_cases import NAME, cases
+from labkit.checks.checkpoint_cases import NAME, cases, drawn_cases
 from labkit.checks.common import crash_rule, ends, exits_rule
 from labkit.checks.exercise import Exercise, Property
 
@@ -144,6 +144,7 @@ EXERCISE = Exercise(
     },
     shown=("run_dies:none", "run_dies:p1@7.after+crash", "cleanup_dies:none"),
     cases=cases(),
+    drawn=drawn_cases,
     properties=(ends(), *_saving(), *_resuming(), *_cleaning(), *_dying()),
     hints=(
         "Three questions, three methods. Is it time to save? May somebody go on from here? Which of these will nobody ever need again? "

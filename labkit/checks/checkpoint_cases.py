@@ -7,16 +7,18 @@ Not handled here: what lies there (see `checkpoint_stories`), and what must hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from random import Random
 from typing import Any
 
 from labkit.checkpoint import Checkpoint
 from labkit.checks.checkpoint_shelf import HOUR, NAP, NOW, Row, Scene, Shelf, as_kept, numbers, scene
-from labkit.checks.checkpoint_stories import BYSTANDERS, CLEANUPS, LASTING, RESUMES
+from labkit.checks.checkpoint_stories import BYSTANDERS, CLEANUPS, LASTING, RESUMES, Cleanup, Resume
 from labkit.checks.common import body, outcome_of, try_exits
+from labkit.checks.drawn import checkpoint as drawn
 from labkit.checks.exercise import SQL, Case
 from labkit.clock import STORY_BEGINS
 from labkit.errors import CheckpointNotFound, StoreBusy
@@ -48,7 +50,7 @@ WHOLE = (
         12,
     ),
 )
-HERE = {task.id: (Row(2, 900.0), Row(3, 800.0), Row(7, 700.0)) for task in WHOLE}
+HERE = (Row(2, 900.0), Row(3, 800.0), Row(7, 700.0))
 
 Made = Callable[..., Any]  # of a manager
 
@@ -91,14 +93,13 @@ def _save(manager: Any, task: Task, trigger: str) -> dict[str, Any]:
     return {"id": task.id, "changed": before != plain(task)} | ended
 
 
-def _whole(manager: Made, process: Process) -> Any:
-    keeper = made(manager, Shelf(process, HERE), process, max_age=LONG, max_count=99)
+def _whole(tasks: Sequence[Task], manager: Made, process: Process) -> Any:
+    keeper = made(manager, Shelf(process, {task.id: HERE for task in tasks}), process, max_age=LONG, max_count=99)
     process.clock.sleep(NAP)
-    return [_save(keeper, task, "every_step") for task in WHOLE]
+    return [_save(keeper, task, "every_step") for task in tasks]
 
 
-def _resumes(manager: Made, process: Process) -> Any:
-    stories = [story for group in RESUMES.values() for story in group]
+def _resumes(stories: Sequence[Resume], manager: Made, process: Process) -> Any:
     shelf = Shelf(process, {story.id: story.rows for story in stories})
     managers = {age: made(manager, shelf, process, max_age=age) for age in {s.max_age: 0 for s in stories}}
     process.clock.sleep(NAP)
@@ -109,13 +110,13 @@ def _resume(manager: Any, task_id: str) -> Any:
     return manager.validate_and_resume(task_id)
 
 
-def _cleans(manager: Made, process: Process) -> Any:
+def _cleans(stories: Sequence[Cleanup], manager: Made, process: Process) -> Any:
     """One manager for all tasks with the same limits: they hold for each task by itself."""
-    shelf = Shelf(process, {story.id: story.rows for story in CLEANUPS})
-    limits = {(s.max_count, s.max_age): 0 for s in CLEANUPS}
+    shelf = Shelf(process, {story.id: story.rows for story in stories})
+    limits = {(s.max_count, s.max_age): 0 for s in stories}
     managers = {(n, age): made(manager, shelf, process, max_count=n, max_age=age) for n, age in limits}
     process.clock.sleep(NAP)
-    return [{"id": s.id} | outcome_of(partial(managers[s.max_count, s.max_age].cleanup, s.id)) for s in CLEANUPS]
+    return [{"id": s.id} | outcome_of(partial(managers[s.max_count, s.max_age].cleanup, s.id)) for s in stories]
 
 
 def _in_turn(manager: Made, process: Process) -> Any:
@@ -226,17 +227,36 @@ def _busy(manager: Made, process: Process) -> Any:
 
 def _case(name: str, call: Callable[[Made, Process], Any], rows: Scene, **options: Any) -> Case:
     options = {"databases": ("sqlite",), **options}
-    return Case(name, body(NAME, call), scene(rows), facts={"rows": as_kept(rows)}, **options)
+    facts = {"rows": as_kept(rows), **options.pop("facts", {})}
+    return Case(name, body(NAME, call), scene(rows), facts=facts, **options)
+
+
+def _in_full(tasks: Sequence[Task]) -> Case:
+    return _case("whole", partial(_whole, tasks), {**{task.id: HERE for task in tasks}, **BYSTANDERS}, facts={"tasks": tasks})
+
+
+def _resumed(groups: Mapping[str, Sequence[Resume]]) -> Case:
+    stories = [story for group in groups.values() for story in group]
+    rows = {**{story.id: story.rows for story in stories}, **BYSTANDERS}
+    return _case("resumes", partial(_resumes, stories), rows, facts={"resumes": groups})
+
+
+def _cleaned(stories: Sequence[Cleanup]) -> Case:
+    rows = {**{story.id: story.rows for story in stories}, **BYSTANDERS}
+    return _case("cleans", partial(_cleans, stories), rows, facts={"cleanups": stories})
+
+
+def drawn_cases(rng: Random) -> tuple[Case, ...]:
+    return (_in_full(drawn.tasks(rng)), _resumed(drawn.resumes(rng)), _cleaned(drawn.cleanups(rng)))
 
 
 def cases() -> tuple[Case, ...]:
-    stories = {story.id: story.rows for group in RESUMES.values() for story in group}
     return (
         _case("run_dies", _run_dies, BYSTANDERS, engine="sweep", costly=True),
         _case("saves", _saves, BYSTANDERS),
-        _case("whole", _whole, {**HERE, **BYSTANDERS}),
-        _case("resumes", _resumes, {**stories, **BYSTANDERS}),
-        _case("cleans", _cleans, {**{story.id: story.rows for story in CLEANUPS}, **BYSTANDERS}),
+        _in_full(WHOLE),
+        _resumed(RESUMES),
+        _cleaned(CLEANUPS),
         _case("in_turn", _in_turn, BYSTANDERS, databases=SQL),
         _case("cleanup_dies", _cleanup_dies, {**DYING, **BYSTANDERS}, engine="sweep", costly=True),
         _case("told_to_leave", _told_to_leave, {}),

@@ -15,7 +15,7 @@ from typing import Any
 from labkit.checks.checkpoint_cases import MOST_REFUSALS
 from labkit.checks.checkpoint_rules import FAILS, Facts, broke_off, said, told
 from labkit.checks.checkpoint_shelf import Row, kept
-from labkit.checks.checkpoint_stories import BYSTANDERS, CLEANUPS, ERRORS, Cleanup
+from labkit.checks.checkpoint_stories import BYSTANDERS, ERRORS, Cleanup
 from labkit.checks.common import after_crash, crashed
 from labkit.checks.exercise import Finding, Seen
 
@@ -42,7 +42,7 @@ def _least(story: Cleanup) -> int:
 def cleans(seen: Seen, facts: Facts) -> Finding | None:
     if broke_off(seen) or seen.kind != "end":
         return broke_off(seen)
-    for one, story in zip(told(seen), CLEANUPS, strict=False):
+    for one, story in zip(told(seen), facts["cleanups"], strict=False):
         now = kept(seen.end).get(story.id, [])
         wrong = FAILS if "error" in one else _why_left(story, now, facts["rows"].get(story.id, []))
         if wrong:
@@ -76,7 +76,7 @@ def _why_left(story: Cleanup, now: list[dict[str, Any]], before: list[dict[str, 
 
 
 def counts(seen: Seen, facts: Facts) -> Finding | None:
-    for one, story in zip(told(seen), CLEANUPS, strict=False):
+    for one, story in zip(told(seen), facts["cleanups"], strict=False):
         went = len(story.rows) - len(kept(seen.end).get(story.id, []))
         if "error" not in one and (type(one["value"]) is not int or one["value"] != went):
             return Finding(f"{_describe(story)}: {went} went, and cleanup {said(one)}", NO_COUNT)
@@ -172,7 +172,7 @@ def goes_on(seen: Seen, facts: Facts) -> Finding | None:
     if broke_off(seen) or seen.kind != "end":
         return broke_off(seen) and Finding(f"{broke_off(seen)}", NOT_RESUMED)
     now = kept(seen.end).get("t1", [])
-    if seen.case == "run_dies":
+    if seen.like == "run_dies":
         fine = len(now) == 1 and _completed(now[0])
         return (
             None

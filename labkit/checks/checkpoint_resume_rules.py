@@ -30,9 +30,9 @@ STUMBLES = ("IndexError", "KeyError", "StopIteration", "AttributeError", "TypeEr
 
 def resumes(group: str) -> Find:
     """The rule for one group of stories."""
-    stories = {story.id: story for story in RESUMES[group]}
 
     def find(seen: Seen, facts: Facts) -> Finding | None:
+        stories = _stories(group, facts)
         if broke_off(seen):
             return broke_off(seen)
         for one in told(seen):
@@ -46,8 +46,17 @@ def resumes(group: str) -> Find:
 
 def resumed(group: str) -> Callable[[Seen, Facts], bool]:
     """Whether a call of this group came to what was wanted."""
-    stories = {story.id: story for story in RESUMES[group]}
-    return lambda seen, facts: any(one["id"] in stories and _as_wanted(one, stories[one["id"]]) for one in told(seen))
+
+    def exercised(seen: Seen, facts: Facts) -> bool:
+        stories = _stories(group, facts)
+        return any(one["id"] in stories and _as_wanted(one, stories[one["id"]]) for one in told(seen))
+
+    return exercised
+
+
+def _stories(group: str, facts: Facts) -> dict[str, Resume]:
+    """The stories of a group by the ids of their tasks."""
+    return {story.id: story for story in facts["resumes"].get(group, ())}
 
 
 def _as_wanted(one: Told, story: Resume) -> bool:

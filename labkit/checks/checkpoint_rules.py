@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from labkit.checkpoint import task_from_data
-from labkit.checks.checkpoint_cases import SAVES, WHOLE
+from labkit.checks.checkpoint_cases import SAVES
 from labkit.checks.checkpoint_shelf import kept
 from labkit.checks.checkpoint_stories import LASTING
 from labkit.checks.common import is_a
@@ -45,7 +45,7 @@ def said(one: Told) -> str:
 def broke_off(seen: Seen) -> Finding | None:
     """The run of a case ended with an error before its calls were made."""
     if seen.kind == "end" and seen.end.last.how == "raised":
-        return Finding(f"{seen.case.replace('_', ' ')}: the process {seen.end.last}", FAILS)
+        return Finding(f"{seen.like.replace('_', ' ')}: the process {seen.end.last}", FAILS)
     return None
 
 
@@ -104,7 +104,7 @@ def whole(seen: Seen, facts: Facts) -> Finding | None:
         return Finding(
             f"a checkpoint was saved under the id {min(strangers)!r}", "saves under another id than the task's"
         )
-    for one, task in zip(told(seen), WHOLE, strict=False):
+    for one, task in zip(told(seen), facts["tasks"], strict=False):
         rows = _wrote(seen, task.id, facts)
         if "error" in one:
             return Finding(f"saving task {task.id!r}: maybe_save {said(one)}", FAILS)

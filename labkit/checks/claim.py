@@ -7,8 +7,10 @@ Not handled here: what a dead worker held (see `lease`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
+from random import Random
 from typing import Any
 
 from labkit.checks.claim_races import cancelled_stays, handed_out, race_properties
@@ -26,8 +28,9 @@ from labkit.checks.claims import (
     shared_cases,
 )
 from labkit.checks.common import crash_rule, ends
-from labkit.checks.exercise import Exercise, Property
-from labkit.checks.rows import NOW, as_facts, row
+from labkit.checks.drawn import claims as drawn
+from labkit.checks.exercise import Case, Exercise, Property
+from labkit.checks.rows import NOW, Row, as_facts, row
 from labkit.faults.process import Process
 from labkit.task import Task
 
@@ -54,6 +57,15 @@ def _ask(claim: Any, process: Process, worker: str) -> Any:
     return claim(process.engine, worker, NOW)
 
 
+def _best_first(rows: Sequence[Row], order: Sequence[str]) -> Case:
+    facts = {**GIVES, "order": order, "rows": as_facts([*rows, LATECOMER])}
+    return case("best_first", rows, partial(drain, _ask, 2 * len(rows)), facts=facts)
+
+
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    return (_best_first(*drawn.rows(rng)),)
+
+
 EXERCISE = Exercise(
     id="claim",
     title="One task, one worker",
@@ -65,12 +77,7 @@ EXERCISE = Exercise(
     signatures={"claim": ("engine", "worker_id", "now")},
     shown=("two_workers_three_tasks:none;order=1x2.2x9", "two_workers_three_tasks:none;order=1x3.2x9"),
     cases=(
-        case(
-            "best_first",
-            ROWS,
-            partial(drain, _ask, 2 * len(ROWS)),
-            facts={**GIVES, "order": ORDER, "rows": as_facts([*ROWS, LATECOMER])},
-        ),
+        _best_first(ROWS, ORDER),
         nothing_due(_ask, row("taken", "running", priority=9, worker_id="w0", attempt=1)),
         *shared_cases(_ask, lambda name, priority: row(name, priority=priority), GIVES),
         case(
@@ -84,6 +91,7 @@ EXERCISE = Exercise(
             facts=GIVES,
         ),
     ),
+    drawn=_drawn,
     properties=(
         *properties(("best_first",), ("nothing_due", "nothing_there")),
         *race_properties(RACES, "crashes"),

@@ -90,7 +90,7 @@ def replay(token: str, file: str | None) -> int:
         print(f"labkit: not every fault of the token strikes here: {'; '.join(missed)}")
     print(text(trace))
     # subtle: an answer that never calls is broken by an exercise's own schedule without being struck by it.
-    if missed and not (trace.broken and str(asked.schedule) in registry.find(exercise).case(case).schedules):
+    if missed and not (trace.broken and str(asked.schedule) in registry.with_case(exercise, case).case(case).schedules):
         return 2
     return 1 if trace.broken else 0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from labkit.checks import deadline_rules as rules
 from labkit.checks.common import crash_rule, ends, exits_rule
 from labkit.checks.deadline_cases import CASES, EXCEEDED, IN_TIME, NAME
+from labkit.checks.drawn import deadline as drawn
 from labkit.checks.exercise import Exercise, Property
 
 EXERCISE = Exercise(
@@ -23,6 +24,7 @@ EXERCISE = Exercise(
     signatures={NAME: ("steps", "deadline", "clock")},
     shown=("in_time:none", "late_in_the_middle:none"),
     cases=CASES,
+    drawn=drawn.cases,
     properties=(
         Property(
             "runs what is in time", "every step in order, and a list of what they returned", rules.all_in_time, IN_TIME

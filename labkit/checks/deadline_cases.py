@@ -105,7 +105,7 @@ def _told_as(process: Process, what: str, value: Any) -> None:
         process.note(f"{what} as", type(value).__name__)
 
 
-def _case(name: str, facts: dict[str, Any], *schedules: str, **how: Any) -> Case:
+def case(name: str, facts: dict[str, Any], *schedules: str, **how: Any) -> Case:
     return Case(name, body(NAME, _run(facts, **how)), schedules=schedules or ("none",), facts=facts)
 
 
@@ -182,30 +182,30 @@ STEPPED = tuple(
 
 
 CASES = (
-    _case("in_time", plan(60, 10, 20, 5)),
-    _case("tuple", plan(45, 10, 20, 5), kind=tuple),
-    _case("other_zone", plan(90, 10, 20, 5), zone=DELHI),
-    _case("falsy_results", plan(60, 10, 20, 5, 1, results=("", "same", "same", ""))),
-    _case("none_is_a_result", plan(60, 10, 20, 5, results=("step 1 done", None, "step 3 done"))),
-    _case("in_two_days", plan(TWO_DAYS + 60, 10, 20, 5)),
-    _case("full", plan(60, 10, 49, 1)),
-    _case("long_past", plan(-30, 10, 20)),
-    _case("late_alone", plan(60, 61)),
-    _case("due_right_now", plan(0, 10, 20)),
-    _case("late_at_the_end", plan(60, 10, 20, 31)),
-    _case("late_in_the_middle", plan(60, 10, 60, 5)),
-    _case("exactly_full_then_more", plan(60, 10, 50, 5)),
-    _case("no_steps", plan(60)),
-    _case("no_steps_past", plan(-30)),
-    _case("stepped", plan(60, 10, 20, 5), *STEPPED),
-    _case(
+    case("in_time", plan(60, 10, 20, 5)),
+    case("tuple", plan(45, 10, 20, 5), kind=tuple),
+    case("other_zone", plan(90, 10, 20, 5), zone=DELHI),
+    case("falsy_results", plan(60, 10, 20, 5, 1, results=("", "same", "same", ""))),
+    case("none_is_a_result", plan(60, 10, 20, 5, results=("step 1 done", None, "step 3 done"))),
+    case("in_two_days", plan(TWO_DAYS + 60, 10, 20, 5)),
+    case("full", plan(60, 10, 49, 1)),
+    case("long_past", plan(-30, 10, 20)),
+    case("late_alone", plan(60, 61)),
+    case("due_right_now", plan(0, 10, 20)),
+    case("late_at_the_end", plan(60, 10, 20, 31)),
+    case("late_in_the_middle", plan(60, 10, 60, 5)),
+    case("exactly_full_then_more", plan(60, 10, 50, 5)),
+    case("no_steps", plan(60)),
+    case("no_steps_past", plan(-30)),
+    case("stepped", plan(60, 10, 20, 5), *STEPPED),
+    case(
         "stepped_late",
         plan(60, 10, 20, 31),
         "p1@clock1.before+clock_step(-3600)",
         "p1@clock3.after+clock_step(-3600)",
     ),
-    _case("own_error", plan(60, 10, 20, 5), *(f"p1@cloud2.before+error({name})" for name in OWN)),
-    _case("late_error", plan(60, 10, 60, 5), "p1@cloud2.before+error(ValueError)"),
+    case("own_error", plan(60, 10, 20, 5), *(f"p1@cloud2.before+error({name})" for name in OWN)),
+    case("late_error", plan(60, 10, 60, 5), "p1@cloud2.before+error(ValueError)"),
     Case("own_deadline", body(NAME, _own_deadline)),
     Case("kinds", body(NAME, _kinds)),
     Case("same_step", body(NAME, _same_step)),

@@ -110,7 +110,7 @@ def exceeded(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _not_raised(seen: Seen, facts: dict[str, Any]) -> str:
     if seen.end.last.value == facts["done"]:
         return "returns what it has as if all were done"
-    if seen.case.startswith("late"):
+    if seen.like.startswith("late"):
         return "does not test the deadline after a step: a late last step counts"
     return "does not raise when the time is up"
 
@@ -139,7 +139,7 @@ def own_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return Finding(f"step 2 raised {wanted} and was run again", "retries a step")
     if "step 3" in names:
         return Finding(f"step 2 raised {wanted}, and step 3 was run", "goes on after a step has failed")
-    if seen.case == "late_error" and raised(last, "DeadlineExceeded"):
+    if seen.like == "late_error" and raised(last, "DeadlineExceeded"):
         return None
     if raised(last, wanted) and "injected" in last.error["message"]:
         if last.error["cause"] is not None:
@@ -152,7 +152,7 @@ def own_error(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _changed(seen: Seen) -> Finding | None:
     """Whether the deadline that a step exceeded for itself tells still what was done inside."""
     completed = seen.end.last.error["data"].get("completed")
-    if seen.case != "own_deadline" or completed == ["inner"]:
+    if seen.like != "own_deadline" or completed == ["inner"]:
         return None
     said = f"step 2 raised its own DeadlineExceeded with completed=['inner'], and it came out with {completed!r}"
     return Finding(said, "a step's own error does not come through as it was")
@@ -178,7 +178,7 @@ def same_step(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def _injected(seen: Seen) -> str:
     """The error that step 2 raised, by its name."""
-    if seen.case == "own_deadline":
+    if seen.like == "own_deadline":
         return "DeadlineExceeded"
     return next((call.fault[6:-1] for call in seen.end.calls if call.fault.startswith("error(")), "")
 

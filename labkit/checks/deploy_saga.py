@@ -12,10 +12,12 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from random import Random
 from typing import Any
 
 from labkit.checks import deploy_saga_rules as rules
 from labkit.checks.common import body, crash_rule, ends, exits_rule, try_exits
+from labkit.checks.drawn.words import names
 from labkit.checks.exercise import SQL, Case, Exercise, Property
 from labkit.checks.naps import naps_of
 from labkit.checks.saga_log import Log
@@ -166,6 +168,18 @@ CASES = (
     Case("exits", body(NAME, _leave)),
 )
 
+
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    """Other sagas and applications, and some of what can go wrong with each."""
+    drawn = iter(names(rng, 8))
+    one, other, third, fourth = ((saga, app) for saga, app in zip(drawn, drawn, strict=True))
+    return (
+        _case("two_apps", one, other, databases=SQL),
+        _case("goes_wrong", third, schedules=tuple(rng.sample([*_faults()], 2))),
+        _case("undo_goes_wrong", fourth, schedules=(rng.choice([*_undo_faults()]),)),
+    )
+
+
 EXERCISE = Exercise(
     id="deploy_saga",
     title="A deployment that is whole or not there",
@@ -177,6 +191,7 @@ EXERCISE = Exercise(
     signatures={NAME: ("cloud", "app")},
     shown=("deployed:none", "goes_wrong:p1@cloud3.after+timeout"),
     cases=CASES,
+    drawn=_drawn,
     properties=(
         ends(),
         replace(crash_rule("deployed"), needs="key"),

@@ -4,19 +4,25 @@ Three parts that need not share a process. The *workload* is the cases, as data.
 The *judge* holds what the host saw (`Seen`, plain data) against the properties. A property says what it claims, what would break it,
 and when it was exercised at all.
 
+Cases that are *drawn* have inputs that nobody could know: they come from a seed, and stand beside the fixed ones, each like one of these.
+
 Not handled here: any single exercise (one module each).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any
 
 from labkit.errors import UsageError
 from labkit.faults.scenario import Body, End, Scenario
 
 SQL = ("sqlite", "postgres")
+DRAWN = re.compile(r"(.+)-drawn-(\d{1,18})", re.ASCII)  # the name of a case that was drawn: the case that it is like, and the seed
+MOST_SEED = 10**18 - 1
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,18 @@ class Case:
         return Scenario(f"{exercise}.{self.name}", bodies if len(bodies) > 1 else bodies[0], setup=self.setup)
 
 
+def like(case: str) -> str:
+    """The fixed case that a drawn one is like, by their names; of a fixed one its own name."""
+    drawn = DRAWN.fullmatch(case)
+    return drawn.group(1) if drawn else case
+
+
+def seed_of(case: str) -> int | None:
+    """The seed that a case was drawn from, by its name; None for a fixed one."""
+    drawn = DRAWN.fullmatch(case)
+    return int(drawn.group(2)) if drawn else None
+
+
 class Answer:
     """The learner's names. Each process executes the source anew, so that nothing survives in a global. Made by `answer.load`."""
 
@@ -79,6 +97,11 @@ class Seen:
     kind: str
     end: End
 
+    @property
+    def like(self) -> str:
+        """The fixed case that this one is like, or is."""
+        return like(self.case)
+
 
 @dataclass(frozen=True)
 class Property:
@@ -98,14 +121,14 @@ class Property:
     unless: tuple[str, ...] = ()
 
     def looks_at(self, case: str) -> bool:
-        return not self.cases or case in self.cases
+        return not self.cases or like(case) in self.cases
 
 
 @dataclass(frozen=True)
 class Exercise:
     """An exercise. `signatures` maps each required name to its parameters, `methods` each `class.method` to its own.
 
-    `hints` go from a nudge to nearly there.
+    `hints` go from a nudge to nearly there. `drawn(rng)` gives cases with other inputs, each under the name of the fixed case that it is like.
     """
 
     id: str
@@ -123,7 +146,15 @@ class Exercise:
     asynchronous: bool = False  # its functions are `async def`
     needs: tuple[str, ...] = ()  # packages beyond those that labkit always has
     preload: str = ""  # module:function that loads what takes long; a warm parent calls it before it forks
+    drawn: Callable[[Random], Sequence[Case]] = lambda rng: ()
     shown: tuple[str, ...] = ()  # schedules as `case:schedule` that `show` draws; empty: the first case, undisturbed and crashed once
+
+    def seeded(self, seed: int) -> Exercise:
+        """The same with the cases that are drawn from this seed as well; who draws again draws the same. Raises `UsageError` for what is no seed."""
+        if type(seed) is not int or not 0 <= seed <= MOST_SEED:
+            raise UsageError(f"a seed is a whole number from 0 to {MOST_SEED}, not {seed!r}")
+        drawn = self.drawn(Random(f"{seed}/{self.id}"))
+        return replace(self, cases=(*self.cases, *(replace(case, name=f"{case.name}-drawn-{seed}") for case in drawn)))
 
     def to_show(self) -> list[tuple[str, str]]:
         """(case, schedule) of the runs that `show` draws."""

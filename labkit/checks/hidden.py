@@ -31,6 +31,9 @@ BESIDE = tuple(f"{PACKAGE.parent / name}{os.sep}" for name in ("solutions", "tes
 MOST_LOOKED_AT = 5_000  # objects behind an answer's names
 
 
+_hidden: list[bool] = []  # whether it is done
+
+
 def is_hidden(module: object) -> bool:
     """Whether this is the name of a module of the solutions."""
     if not isinstance(module, str) or module in VALUES or not module.startswith(SOLUTIONS):
@@ -67,7 +70,10 @@ class _Loader(Loader):
 
 
 def hide() -> None:
-    """From now on nobody in this process finds the solutions; who holds a function of theirs keeps it. There is no way back."""
+    """From now on nobody in this process, or forked from it, finds the solutions; who holds a function of theirs keeps it. There is no way back."""
+    if _hidden:
+        return
+    _hidden.append(True)
     imports.load_names()
     for name, module in list(sys.modules.items()):
         if is_hidden(name) and not isinstance(module, TripWire):

@@ -65,10 +65,12 @@ class Worlds:
         self._stack.close()
 
 
-def serve(report: Report, *, exercise: str, source: str, database: str, url: str, engine: str, folder: str) -> None:
-    """In the child: load the answer and run the cases that belong to `database` ("" for those without one)."""
+def serve(
+    report: Report, *, exercise: str, source: str, database: str, url: str, engine: str, folder: str, seed: int | None = None
+) -> None:
+    """In the child: load the answer and run the cases that belong to `database` ("" for those without one), those drawn from `seed` among them."""
     output = Capped(MOST_OUTPUT)
-    asked = registry.find(exercise)
+    asked = registry.find(exercise, seed)
     with blamed(report), quiet(output), Worlds(Path(folder), url) as worlds:
         answer = begin(report, asked, source, Path(folder))
         if answer is None:
@@ -84,6 +86,10 @@ def serve(report: Report, *, exercise: str, source: str, database: str, url: str
             report({"covered": case.name, **covered})
             if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
                 return report({"forbidden": imports.refused[0]})
+        for look in imports.at_the_end:
+            look()
+        if imports.refused:
+            return report({"forbidden": imports.refused[0]})
         report({"finished": database, "output": output.getvalue()})
 
 
@@ -202,7 +208,7 @@ def replay(
     report: Report, *, exercise: str, source: str, case: str, schedule: str, database: str, url: str, folder: str
 ) -> None:
     """In the child: run one schedule of one case and report its trace."""
-    asked = registry.find(exercise)
+    asked = registry.with_case(exercise, case)
     with blamed(report), quiet(Capped(MOST_OUTPUT)):
         answer = begin(report, asked, source, Path(folder))
         if answer is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.common import same_task
+from labkit.checks.drawn import stored_task as drawn
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
 from labkit.checks.stored_task import LEASED, LONG_ID, LONG_RESULT, OLD, Story, races, shared_cases
 from labkit.checks.stored_task_rules import work_properties
@@ -72,6 +73,7 @@ EXERCISE = Exercise(
     points=10,
     signatures={NAME: ("store", "task_id", "work")},
     cases=_cases(),
+    drawn=lambda rng: drawn.cases(rng, NAME, {"pending": "fresh", "running": "left_running", "waiting": "left_waiting", "failed": "left_failed"}),
     properties=(
         *work_properties(SWEPT, ENDED),
         Property("second call does nothing", "a second call hands the stored task back", _second_call, ("twice",)),

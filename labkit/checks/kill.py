@@ -17,6 +17,7 @@ from typing import Any
 from labkit.checks import blame, host, imports, registry
 from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.checks.limits import MOST_OUTPUT, Capped, quiet
+from labkit.checks.listening import FORGED
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
 from labkit.faults.kill import Killer, live, told
@@ -58,13 +59,15 @@ class AnswerKiller(Killer):
             for last in child.reports(self._hurry.stall, self._hurry.left):
                 if last.keys() & {"forbidden", "unusable", "broke", "failed"}:
                     raise Said(word=last)
+                if "struck" in last and "outcome" not in last:
+                    child.kill()  # what it is about to do itself, or waits for
             status = child.wait()
             if "outcome" in last:
                 return told(last, Outcome(**last["outcome"]))
             if "struck" in last and status == -SIGKILL:
                 return told(last, Outcome(f"p{number}", "crashed"))
         except (ValueError, TypeError, AttributeError):
-            raise Said(word={"broke": "it spoke for the host"}) from None
+            raise Said(word={"broke": FORGED}) from None
         finally:
             child.kill()
             child.wait()
@@ -124,7 +127,7 @@ def _runs(killer: AnswerKiller, case: Case) -> Iterator[dict[str, Any]]:
 
 def play(report: Report, *, exercise: str, source: str, case: str, home: str, **it: Any) -> None:
     """In the child: load the answer within limits and play one process of the case."""
-    asked = registry.find(exercise)
+    asked = registry.with_case(exercise, case)
     with host.blamed(report), quiet(Capped(MOST_OUTPUT)):
         answer = host.begin(report, asked, source, Path(home))
         if answer is None:

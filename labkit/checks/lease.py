@@ -7,7 +7,9 @@ Not handled here: a task that kills every worker it meets (the library counts it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 from labkit.checks import lease_rules as rules
@@ -16,8 +18,11 @@ from labkit.checks.claim_races import race_properties
 from labkit.checks.claim_rules import properties
 from labkit.checks.claims import LATECOMER, MICROSECOND, RACES, case, drain, nothing_due, shared_cases
 from labkit.checks.common import after_crash, crash_rule, crashed, ends
-from labkit.checks.exercise import Exercise, Property
-from labkit.checks.rows import as_facts, at, row
+from labkit.checks.drawn import claims as drawn
+from labkit.checks.drawn.words import name, text
+from labkit.checks.exercise import Case, Exercise, Property
+from labkit.checks.rows import Row, as_facts, at, row
+from labkit.queue.lease import Lease
 
 FIELDS = [("worker_id", "worker_id"), ("attempt", "attempt"), ("expires_at", "lease_expires_at")]
 GIVES = {"gives": "Lease", "id": "task_id", "fields": FIELDS, "expires": at(stories.LONG).isoformat()}
@@ -42,6 +47,20 @@ COMPLETED = ("completed", "completed_empty", "late")
 ZOMBIES = ("zombie", "zombie_of_the_same_name")
 
 
+def _best_first(rows: Sequence[Row], order: Sequence[str], over: Sequence[str], seconds: float = stories.LONG) -> Case:
+    facts = {**GIVES, "expires": at(seconds).isoformat(), "order": order, "over": over, "rows": as_facts([*rows, LATECOMER])}
+    return case("best_first", rows, partial(drain, partial(stories.ask, seconds=seconds), 2 * len(rows)), facts=facts)
+
+
+def _drawn(rng: Random) -> tuple[Case, ...]:
+    lease = Lease(name(rng), name(rng), rng.randrange(4, 30), at(5.0))
+    return (
+        _best_first(*drawn.leased(rng), rng.randrange(30, 900) + 0.5),
+        stories.renewed(lease, rng.randrange(30, 900) + 0.5),
+        stories.completed("completed", text(rng), lease),
+    )
+
+
 EXERCISE = Exercise(
     id="lease",
     title="A lease that fences off the dead",
@@ -57,17 +76,7 @@ EXERCISE = Exercise(
     },
     shown=("zombie:none;order=1x9.2x9", "zombie_of_the_same_name:none;order=1x9.2x9"),
     cases=(
-        case(
-            "best_first",
-            ROWS,
-            partial(drain, stories.ask, 2 * len(ROWS)),
-            facts={
-                **GIVES,
-                "order": ORDER,
-                "over": ["hotfix", "an old one", "a"],
-                "rows": as_facts([*ROWS, LATECOMER]),
-            },
-        ),
+        _best_first(ROWS, ORDER, ["hotfix", "an old one", "a"]),
         nothing_due(
             stories.ask,
             row("held", "running", priority=9, lease=30.0, **HELD),
@@ -86,6 +95,7 @@ EXERCISE = Exercise(
         *stories.alone(),
         *stories.at_once(),
     ),
+    drawn=_drawn,
     properties=(
         *properties(("best_first",), ("nothing_due", "nothing_there")),
         *race_properties(RACES, "crashes"),

@@ -10,7 +10,7 @@ from typing import Any
 from labkit.checks.claim_races import why_error
 from labkit.checks.common import after_crash, is_a
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.lease_stories import LATE, SECONDS, SHORT
+from labkit.checks.lease_stories import LATE, SECONDS
 from labkit.checks.rows import Row, at, brief, changed
 
 Facts = dict[str, Any]
@@ -43,27 +43,27 @@ def _stale(one: Told) -> bool:
 
 def written(seen: Seen, facts: Facts) -> bool:
     """Whether a call of the answer changed the task."""
-    rows = [one["rows"] for one in _told(seen)] or [seen.end.tasks]
-    return seen.kind == "end" and any(changed(facts["rows"]["t1"], row["t1"]) for row in rows)
+    rows, held = [one["rows"] for one in _told(seen)] or [seen.end.tasks], facts["lease"].task_id
+    return seen.kind == "end" and any(changed(facts["rows"][held], row[held]) for row in rows)
 
 
 def renews(seen: Seen, facts: Facts) -> Finding | None:
     if not _told(seen):
         return None  # see `ends`
-    beat, ends = _told(seen)[0], at(SHORT).isoformat()
+    beat, held, ends = _told(seen)[0], facts["lease"], at(facts["renewed"]).isoformat()
     if "error" in beat:
         return Finding(f"the task is held, and heartbeat {_said(beat)}", "a heartbeat in time is refused")
-    now, value = beat["rows"]["t1"], beat["value"]
-    found = changed(facts["rows"]["t1"], now)
+    now, value = beat["rows"][held.task_id], beat["value"]
+    found = changed(facts["rows"][held.task_id], now)
     if now["lease_expires_at"] != ends:
         unchanged = "lease_expires_at" not in found
         why = "a heartbeat does not move the end of the lease" if unchanged else WRONG_END
         return Finding(f"after a heartbeat the lease ends at {now['lease_expires_at']}, not at {ends}", why)
     others = set(found) - {"lease_expires_at", "updated_at"}
-    others |= {n for n, r in beat["rows"].items() if n != "t1" and changed(facts["rows"][n], r)}
+    others |= {n for n, r in beat["rows"].items() if n != held.task_id and changed(facts["rows"][n], r)}
     if others:
         return Finding(f"a heartbeat changed {', '.join(sorted(others))}", "a heartbeat changes more than the lease")
-    wanted = {"task_id": "t1", "worker_id": "w1", "attempt": 3, "expires_at": ends}
+    wanted = {"task_id": held.task_id, "worker_id": held.worker_id, "attempt": held.attempt, "expires_at": ends}
     if not is_a(value, "Lease") or any(value[n] != v for n, v in wanted.items()):
         return Finding(f"heartbeat {_said(beat)}", "heartbeat does not return the renewed lease")
     return None
@@ -80,7 +80,7 @@ def keeps(seen: Seen, facts: Facts) -> Finding | None:
     for one in (early, at_end):
         if one.get("value", "") is not None:
             return Finding(f"the lease was renewed, and {one['call']} {_said(one)}", "takes a task whose lease holds")
-    if not isinstance(after.get("value"), dict) or after["value"].get("task_id") != "t1":
+    if not isinstance(after.get("value"), dict) or after["value"].get("task_id") != facts["lease"].task_id:
         return Finding(
             f"the renewed lease was over, and a claim {_said(after)}", "what was renewed once is never given up"
         )
@@ -90,20 +90,20 @@ def keeps(seen: Seen, facts: Facts) -> Finding | None:
 def completes(seen: Seen, facts: Facts) -> Finding | None:
     if not _told(seen):
         return None
-    done = _told(seen)[-1]
+    done, held = _told(seen)[-1], facts["lease"].task_id
     if "error" in done:
         return (
-            None if seen.case == "late" else Finding(f"the task is held, and complete {_said(done)}", "complete fails")
+            None if seen.like == "late" else Finding(f"the task is held, and complete {_said(done)}", "complete fails")
         )
-    now = done["rows"]["t1"]
+    now = done["rows"][held]
     if now["state"] != "completed":
         return Finding(f"after complete the task is {now['state']}", "complete does not end the task")
     if now["result"] != facts["result"]:
         why = "the result is not stored as it was given" if now["result"] else "the result is not stored"
         why = why if facts["result"] else "a falsy result is taken for none"
         return Finding(f"the result was {brief(facts['result'])}, stored is {brief(now['result'])}", why)
-    lost = set(changed(facts["rows"]["t1"], now)) - {"state", "result", "updated_at", "lease_expires_at", "worker_id"}
-    lost |= {n for n, r in done["rows"].items() if n != "t1" and changed(facts["rows"][n], r)}
+    lost = set(changed(facts["rows"][held], now)) - {"state", "result", "updated_at", "lease_expires_at", "worker_id"}
+    lost |= {n for n, r in done["rows"].items() if n != held and changed(facts["rows"][n], r)}
     return (
         Finding(f"complete changed {', '.join(sorted(lost))}", "complete changes more than its task") if lost else None
     )
@@ -168,14 +168,14 @@ def zombie(seen: Seen, facts: Facts) -> Finding | None:
     if claimed.get("p2") != "True":
         said = "" if second.how == "returned" else f" (p2 {second})"
         who, why = (
-            ("another worker", NEVER_BACK) if seen.case == "zombie" else ("a worker of the same name", NOT_ITS_OWN)
+            ("another worker", NEVER_BACK) if seen.like == "zombie" else ("a worker of the same name", NOT_ITS_OWN)
         )
         return Finding(f"the lease was over, and the claim of {who} got nothing{said}", why)
     if claimed.get("p1") != "True":
         return Finding(f"a task was due, and the first worker {first}", "fails on its own")
     stored, told = seen.end.tasks["t1"], f"the zombie {first}; stored is {seen.end.tasks['t1']['result']!r}"
     if first.how != "raised" or "StaleLease" not in first.error["bases"]:
-        by_name = BY_NAME if seen.case != "zombie" else NO_FENCE
+        by_name = BY_NAME if seen.like != "zombie" else NO_FENCE
         return Finding(told, OTHER_ERROR if first.how == "raised" else by_name)
     if second.how != "returned" or (stored["state"], stored["result"]) != ("completed", "by p2"):
         said = f"the successor {second}; the task is {stored['state']} with {stored['result']!r}"
@@ -208,7 +208,7 @@ def one_wins(seen: Seen, facts: Facts) -> Finding | None:
     first, second = (outcome.value for outcome in seen.end.outcomes)
     won = [value for value in (first, second) if _through(value)]
     stored, both = seen.end.tasks["t1"], f"{first['call']} {_said(first)}; {second['call']} {_said(second)}"
-    if seen.case == "heartbeat_and_completion":
+    if seen.like == "heartbeat_and_completion":
         fine = _through(second) and stored["state"] == "completed"
         return None if fine else Finding(f"{both}; the task is {stored['state']}", "a heartbeat spoils the completion")
     if len(won) == 2:

@@ -29,8 +29,8 @@ LEASE = Lease("t1", "w1", 3, at(-1.0))
 Names = dict[str, Any]
 
 
-def ask(claim: Any, process: Process, worker: str) -> Any:
-    return claim(process.engine, worker, NOW, LONG)
+def ask(claim: Any, process: Process, worker: str, *, seconds: float = LONG) -> Any:
+    return claim(process.engine, worker, NOW, seconds)
 
 
 def _told(process: Process, name: str, call: Callable[[], Any]) -> dict[str, Any]:
@@ -40,22 +40,21 @@ def _told(process: Process, name: str, call: Callable[[], Any]) -> dict[str, Any
     return {"call": name, "rows": stored(process)} | ended
 
 
-def _renewed(names: Names, process: Process) -> Any:
+def _renewed(lease: Lease, seconds: float, names: Names, process: Process) -> Any:
     """A heartbeat, and another that asks when the old lease would have been over, and when the new one is."""
-    engine, lease = process.engine, replace(LEASE, expires_at=at(5.0))
-    beat = partial(names["heartbeat"], engine, lease, NOW, SHORT)
+    engine = process.engine
+    beat = partial(names["heartbeat"], engine, lease, NOW, seconds)
     told = [_told(process, "heartbeat", beat)]
     for name, after in (
         ("claim in between", 9.0),
-        ("claim at the end", SHORT),
-        ("claim afterwards", SHORT + MICROSECOND),
+        ("claim at the end", seconds),
+        ("claim afterwards", seconds + MICROSECOND),
     ):
         told.append(_told(process, name, partial(names["claim"], engine, "w2", at(after), SECONDS)))
     return told
 
 
-def _completed(result: str, names: Names, process: Process) -> Any:
-    lease = replace(LEASE, expires_at=at(5.0))
+def _completed(result: str, lease: Lease, names: Names, process: Process) -> Any:
     return [_told(process, "complete", partial(names["complete"], process.engine, lease, result, NOW))]
 
 
@@ -151,7 +150,7 @@ def _story(name: str, rows: list[Row], *calls: Callable[[Names, Process], Any], 
     def build(answer: Answer) -> list[Callable[[Process], Any]]:
         return [partial(_play, answer, call) for call in calls]
 
-    made = case(name, rows, *calls, **options)
+    made = case(name, rows, *calls, **options | {"facts": {"lease": LEASE, **options.get("facts", {})}})
     return replace(made, build=build, setup=scene(rows))
 
 
@@ -161,16 +160,27 @@ def _play(answer: Answer, call: Callable[[Names, Process], Any], process: Proces
     return call(names, process)
 
 
+def _held(lease: Lease) -> Row:
+    return row(lease.task_id, "running", lease=5.0, worker_id=lease.worker_id, attempt=lease.attempt)
+
+
+def renewed(lease: Lease, seconds: float) -> Case:
+    rows = [_held(lease) | {"error": "old", "result": "draft"}, row("other", "completed", result="v0")]
+    return _story("renewed", rows, partial(_renewed, lease, seconds), facts={"lease": lease, "renewed": seconds})
+
+
+def completed(name: str, result: str, lease: Lease) -> Case:
+    beside = row("t0b", "running", lease=900.0, worker_id=lease.worker_id, attempt=lease.attempt)
+    return _story(name, [_held(lease), beside], partial(_completed, result, lease), facts={"lease": lease, "result": result})
+
+
 def alone() -> tuple[Case, ...]:
-    held, over = row("t1", "running", lease=5.0, **HELD), row("t1", "running", lease=-1.0, **HELD)
+    held, over = replace(LEASE, expires_at=at(5.0)), row("t1", "running", lease=-1.0, **HELD)
     rows = [found for lost in LOST.values() for found in lost.values()]
-    beside = row("t0b", "running", lease=900.0, worker_id="w1", attempt=3)
     return (
-        _story(
-            "renewed", [held | {"error": "old", "result": "draft"}, row("other", "completed", result="v0")], _renewed
-        ),
-        _story("completed", [held, beside], partial(_completed, RESULT), facts={"result": RESULT}),
-        _story("completed_empty", [held, beside], partial(_completed, ""), facts={"result": ""}),
+        renewed(held, SHORT),
+        completed("completed", RESULT, held),
+        completed("completed_empty", "", held),
         _story("late", [over], _late, facts={"result": "v1"}),
         *(_story(name, rows, partial(_not_mine, lost)) for name, lost in LOST.items()),
         _story("dies", [row("t1", due=-7300.0)], _dies, engine="sweep"),

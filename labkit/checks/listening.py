@@ -35,6 +35,7 @@ class Patience:
 
 
 PATIENCE = Patience()
+FORGED = "it spoke for the host"  # an answer that wrote on its host's pipe, or made it say what no host says
 
 
 @dataclass
@@ -107,7 +108,7 @@ def hear(heard: Heard, patience: Patience, words: Iterable[dict[str, Any]]) -> N
         else:
             heard.unusable = f"the answer does not finish loading (more than {patience.stall:g} s)"
     except (ValueError, RecursionError):  # no word of a host is nested that deeply
-        _broke_off(heard, "it spoke for the host")
+        _broke_off(heard, FORGED)
 
 
 def _take(heard: Heard, said: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from labkit.checks import patch_lists as lists
 from labkit.checks import patch_rules as rules
 from labkit.checks.agent_values import each, is_model, leaving, told, why_odd
 from labkit.checks.common import body, ends, exits_rule, outcome_of
+from labkit.checks.drawn import patch as drawn
 from labkit.checks.exercise import Case, Exercise, Property
 from labkit.checks.patch_cases import Row
 from labkit.faults.process import Process
@@ -93,6 +94,7 @@ EXERCISE = Exercise(
         _case("several", (*cases.VALUES, *cases.WHOLE, *cases.VALUES), afresh=False),
         Case("exits", body(NAME, _leave)),
     ),
+    drawn=lambda rng: [_case(name, rows) for name, rows in drawn.rows(rng).items()],
     properties=(
         Property("pure", "the old state and the patch are what they were", rules.unchanged, tuple(ROWS), rules.applied),
         _same("adds facts", "new facts stand at the end, in the order of the patch", "facts"),

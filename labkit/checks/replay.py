@@ -29,7 +29,7 @@ def run_replay(
     """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
-    found = registry.find(exercise)
+    found = registry.with_case(exercise, case)
     known = [one.name for one in found.cases]
     if case not in known:
         raise UsageError(f"{exercise} has no case {case!r}; it has {', '.join(known)}")
@@ -41,8 +41,8 @@ def run_replay(
         pass  # a stub can be looked at, it does nothing
     except Forbidden as error:
         raise UsageError(str(error)) from None
-    world = check_kind(asked.database)
-    with room(world) as (url, folder):
+    world, warm = check_kind(asked.database), nursery or nursery_with(found.preload)
+    with (warm.room or room)(world) as (url, folder):
         job = {
             "exercise": exercise,
             "source": source,
@@ -52,7 +52,7 @@ def run_replay(
             "url": url,
             "folder": str(folder),
         }
-        trace, found_broken = _replayed(found, nursery or nursery_with(found.preload), patience, job)
+        trace, found_broken = _replayed(found, warm, patience, job)
     return trace.with_broken(found_broken) if judged else trace
 
 

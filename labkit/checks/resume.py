@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.common import crashed
+from labkit.checks.drawn import stored_task as drawn
 from labkit.checks.exercise import Case, Exercise, Finding, Property, Seen
 from labkit.checks.stored_task import LEASED, LONG_ID, LONG_RESULT, OLD, Story, races, shared_cases
 from labkit.checks.stored_task_rules import work_properties
@@ -68,6 +69,7 @@ EXERCISE = Exercise(
     signatures={NAME: ("store", "task_id", "work")},
     shown=("running_undisturbed:none", "failed:p1@cloud1.after+crash"),
     cases=_cases(),
+    drawn=lambda rng: drawn.cases(rng, NAME, {state: state for state in SWEPT}),
     properties=(
         *work_properties(SWEPT, ENDED),
         Property(

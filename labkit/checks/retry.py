@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from labkit.checks import retry_rules as rules
 from labkit.checks.common import crash_rule, ends, exits_rule
+from labkit.checks.drawn import retry as drawn
 from labkit.checks.exercise import Exercise, Property
 from labkit.checks.retry_cases import CASES, COUNTED, NAME, failing
 
@@ -23,6 +24,7 @@ EXERCISE = Exercise(
     signatures={NAME: ("fn", "max_attempts", "clock")},
     shown=tuple(f"four_attempts:{faults}" for faults in ("none", failing("", ""), failing("", "", "", ""))),
     cases=CASES,
+    drawn=drawn.cases,
     properties=(
         Property("counts attempts", "at most max_attempts calls, none after a success", rules.count, COUNTED, rules.called),
         Property(

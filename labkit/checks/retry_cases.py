@@ -8,7 +8,7 @@ Not handled here: what must hold (see `retry_rules`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,8 +56,8 @@ def failing(*names: str, first: int = 1) -> str:
     return ",".join(faults)
 
 
-def _call(most: int, seconds: float = 0.0) -> Callable[[Any, Process], Any]:
-    """Call the answer with a function that takes `seconds` and asks the cloud; remember whether its own error came out."""
+def _call(most: int, seconds: float = 0.0, app: str = "shop") -> Callable[[Any, Process], Any]:
+    """Call the answer with a function that takes `seconds` and deploys the application; remember whether its own error came out."""
 
     def play(retry: Any, process: Process) -> Any:
         made: list[Exception] = []
@@ -67,7 +67,7 @@ def _call(most: int, seconds: float = 0.0) -> Callable[[Any, Process], Any]:
         def deploy() -> str:
             process.world.clock.sleep(seconds)
             try:
-                return process.cloud.deploy_container("shop", key="t1")
+                return process.cloud.deploy_container(app, key="t1")
             except Exception as error:
                 made.append(error)
                 said.append(str(error))
@@ -139,12 +139,12 @@ def _asked(retry: Any, process: Process, ends: list[Any], most: int = 3) -> list
     return [len(calls), "returned", got, None]
 
 
-def _later(values: tuple[Any, ...], *before: Exception) -> Callable[[Any, Process], Any]:
+def later(values: Sequence[Any], *before: Exception, most: int = 3) -> Callable[[Any, Process], Any]:
     """[result, calls it should take, calls it took, how it ended, whether the result came back, an error of the answer's own] for each result."""
 
     def play(retry: Any, process: Process) -> Any:
         def one(value: Any) -> list[Any]:
-            took, how, got, own = _asked(retry, process, [*before, (value,)])
+            took, how, got, own = _asked(retry, process, [*before, (value,)], most)
             return [repr(value), len(before) + 1, took, how, got is value, own]
 
         return [one(value) for value in values]
@@ -223,18 +223,19 @@ def _leave(retry: Any, process: Process) -> Any:
     return [*try_exits(partial(after, 0)), *try_exits(partial(after, 2)), *try_exits(while_waiting)]
 
 
-def _case(name: str, most: int, *schedules: str, seconds: float = 0.0) -> Case:
-    return Case(name, body(NAME, _call(most, seconds)), schedules=schedules, facts={"most": most, "slow": seconds})
+def case(name: str, most: int, *schedules: str, seconds: float = 0.0, app: str = "shop") -> Case:
+    facts = {"most": most, "slow": seconds, "ready": f"container {app} ready"}
+    return Case(name, body(NAME, _call(most, seconds, app)), schedules=schedules, facts=facts)
 
 
 CASES = (
-    _case("four_attempts", 4, "none", *(failing(*[""] * n) for n in (1, 4, 2, 3))),
-    _case("a_single_attempt", 1, "none", failing("")),
-    _case("two_attempts_only", 2, failing(""), failing("", "")),
-    _case("ten_attempts", 10, failing(*[""] * 9), failing(*[""] * 10)),
-    _case("thirteen_attempts", 13, failing(*[""] * 12), failing(*[""] * 13)),
-    _case("calls_that_take_a_while", 4, failing("", ""), failing(*[""] * 4), seconds=5.0),
-    _case(
+    case("four_attempts", 4, "none", *(failing(*[""] * n) for n in (1, 4, 2, 3))),
+    case("a_single_attempt", 1, "none", failing("")),
+    case("two_attempts_only", 2, failing(""), failing("", "")),
+    case("ten_attempts", 10, failing(*[""] * 9), failing(*[""] * 10)),
+    case("thirteen_attempts", 13, failing(*[""] * 12), failing(*[""] * 13)),
+    case("calls_that_take_a_while", 4, failing("", ""), failing(*[""] * 4), seconds=5.0),
+    case(
         "kinds",
         3,
         *map(failing, KINDS),
@@ -242,13 +243,13 @@ CASES = (
         "p1@cloud1.after+timeout",
         failing("OSError", "", "KeyError"),
     ),
-    _case("terminal", 3, *(failing(*[""] * n, "TerminalError") for n in range(3))),
-    _case("terminal_alone", 1, failing("TerminalError")),
+    case("terminal", 3, *(failing(*[""] * n, "TerminalError") for n in range(3))),
+    case("terminal_alone", 1, failing("TerminalError")),
     Case("terminal_kind", body(NAME, _not_allowed)),
     Case("more_kinds", body(NAME, _kinds)),
     Case("falsy", body(NAME, _falsy)),
-    Case("falsy_later", body(NAME, _later(FALSY, TransientError("no answer")))),
-    Case("returned_errors", body(NAME, _later(RETURNED))),
+    Case("falsy_later", body(NAME, later(FALSY, TransientError("no answer")))),
+    Case("returned_errors", body(NAME, later(RETURNED))),
     Case("below_one", body(NAME, _too_few)),
     Case(
         "twice",

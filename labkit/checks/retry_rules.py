@@ -15,8 +15,6 @@ from labkit.checks.exercise import Finding, Seen
 from labkit.faults.scenario import Call
 from labkit.plural import counted
 
-READY = "container shop ready"
-
 
 def _tries(seen: Seen) -> list[Call]:
     return [call for call in seen.end.calls if call.boundary == "cloud"]
@@ -49,7 +47,7 @@ def exhausted(seen: Seen, facts: dict[str, Any]) -> bool:
 
 
 def met_terminal(seen: Seen, facts: dict[str, Any]) -> bool:
-    return any(_terminal(call) or seen.case == "terminal_kind" for call in _tries(seen))
+    return any(_terminal(call) or seen.like == "terminal_kind" for call in _tries(seen))
 
 
 def count(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -122,10 +120,10 @@ def _wrong_waits(gaps: list[float], sleeps: tuple[float, ...]) -> str:
 
 
 def result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    tries, last = _tries(seen), seen.end.last
-    if not tries or tries[-1].fault or (last.how == "returned" and last.value == READY):
+    tries, last, ready = _tries(seen), seen.end.last, facts["ready"]
+    if not tries or tries[-1].fault or (last.how == "returned" and last.value == ready):
         return None
-    return Finding(f"call {len(tries)} returned {READY!r}, and the call {last}", "the result of a success is lost")
+    return Finding(f"call {len(tries)} returned {ready!r}, and the call {last}", "the result of a success is lost")
 
 
 def falsy_is_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -141,7 +139,7 @@ def falsy_is_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """What was returned came back at once, whatever it is."""
-    odd = "falsy result" if seen.case == "falsy_later" else "returned error"
+    odd = "falsy result" if seen.like == "falsy_later" else "returned error"
     for value, wanted, calls, how, same, _ in seen.end.last.value or ():
         if calls != wanted or not same:
             after = " after a failure" if wanted > 1 else ""
@@ -179,7 +177,7 @@ def all_failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def terminal_as_it_is(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     last, calls = seen.end.last, seen.end.calls
-    kind = "NotAllowed" if seen.case == "terminal_kind" else "TerminalError"
+    kind = "NotAllowed" if seen.like == "terminal_kind" else "TerminalError"
     what = "NotAllowed, a kind of TerminalError" if kind == "NotAllowed" else kind
     met = next((n for n, call in enumerate(calls, 1) if _terminal(call) or kind == "NotAllowed"), None)
     if met is None:

@@ -43,20 +43,23 @@ def run_check(
     *,
     databases: tuple[str, ...] = SQL,
     engine: str = "",
+    seed: int | None = None,
     nursery: Nursery | None = None,
     patience: Patience = PATIENCE,
     told: Callable[[object], object] = lambda heard: None,
+    jury: Callable[..., Jury] = Jury,
 ) -> CheckReport:
     """Check an answer. `databases` are those to use where the exercise needs one; `told` hears, again and again, how far it is.
 
-    Raises `UsageError` only for an unknown exercise.
+    With a `seed` cases are run as well whose inputs are drawn from it, for answers that know the fixed ones by heart. Raises `UsageError` only for an
+    unknown exercise and for what is no seed.
     """
     clock = SystemClock()
     began = clock.monotonic()
-    asked = registry.find(exercise)
-    heard = Heard(asked, Jury(asked, partial(place, source)), told)
+    asked = registry.find(exercise, seed)
+    heard = Heard(asked, jury(asked, partial(place, source)), told)
     warm = nursery or nursery_with(asked.preload)
-    report = _looked_at(asked, source) or _unusable_server(asked, databases) or _check(heard, source, databases, engine, warm, patience)
+    report = _looked_at(asked, source) or _unusable_server(asked, databases) or _check(heard, source, databases, engine, warm, patience, seed)
     report.seconds = round(clock.monotonic() - began, 3)
     return report.printable()
 
@@ -95,13 +98,13 @@ def _unusable_server(asked: Exercise, databases: tuple[str, ...]) -> CheckReport
 
 
 def _check(
-    heard: Heard, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience
+    heard: Heard, source: str, databases: tuple[str, ...], engine: str, nursery: Nursery, patience: Patience, seed: int | None
 ) -> CheckReport:
     used: list[str] = []
     missing = ""
     for database in _rounds(heard.exercise, databases):
         try:
-            _round(heard, source, database, engine, nursery, patience)
+            _round(heard, source, database, engine, nursery, patience, seed)
         except PostgresUnavailable as error:
             missing = f"not exercised on postgres: {error}"
             if error.named or databases == ("postgres",):
@@ -114,14 +117,14 @@ def _check(
 
 
 def _round(
-    heard: Heard, source: str, database: str, engine: str, nursery: Nursery, patience: Patience
+    heard: Heard, source: str, database: str, engine: str, nursery: Nursery, patience: Patience, seed: int | None
 ) -> None:
     """All cases on one database."""
     job = {"source": source, "database": database}
-    with room(database) as (url, folder):
-        listen(heard, nursery, patience, **job, url=url, engine=engine, folder=str(folder))
+    with (nursery.room or room)(database) as (url, folder):
+        listen(heard, nursery, patience, **job, url=url, engine=engine, folder=str(folder), seed=seed)
     if engine == "kill" and heard.ended_well and (patience.for_more or not heard.over):
-        with room(database) as (url, folder):
+        with (nursery.room or room)(database) as (url, folder):
             killed = kills(heard.exercise, nursery, patience.stall, patience.total, **job, url=url, folder=folder)
             with closing(killed) as words:
                 hear(heard, patience, words)

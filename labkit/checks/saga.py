@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.checks import saga_exits, saga_log_rules, saga_rules, saga_undo_rules
 from labkit.checks.common import after_crash, body, crash_rule, ends
+from labkit.checks.drawn import saga as drawn
 from labkit.checks.exercise import Case, Exercise, Property, Seen
 from labkit.checks.saga_cases import CRASHES, EVERY, NAME, PLANNED, STAY, TURNED
 from labkit.checks.saga_view import View, anywhere, over, views, when
@@ -104,6 +105,7 @@ EXERCISE = Exercise(
     signatures={NAME: ("steps", "log")},
     shown=("answer_lost:none", "answer_lost:p1@cloud2.after+crash"),
     cases=(*PLANNED, Case("told_to_leave", body(NAME, saga_exits.play), databases=("sqlite",))),
+    drawn=drawn.cases,
     properties=(
         ends(),
         crash_rule(*CRASHES),

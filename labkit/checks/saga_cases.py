@@ -79,7 +79,7 @@ DNS, TLS, ALERT, PAY = (Step(name) for name in ("dns", "tls", "alert", "pay"))
 ODD = tuple(Step(name) for name in ("failed", "Café ☕: route/1", "undo do", "do"))
 
 
-def _case(name: str, *plans: Plan, **options: Any) -> Case:
+def case(name: str, *plans: Plan, **options: Any) -> Case:
     def call(run: Any, process: Any) -> Any:
         return [play(run, plan, process) for plan in plans]
 
@@ -90,16 +90,16 @@ def _dying() -> tuple[Case, ...]:
     sweep: Any = {"engine": "sweep"}
     only_crash: Any = {**sweep, "faults": ("crash",), "costly": True}
     return (
-        _case("forward", Plan((DNS, TLS)), **sweep),
-        _case("answer_lost", Plan((DNS, lost("tls")), "deploy-8"), engine="sweep", faults=("crash",)),
-        _case("refused", Plan((DNS, Step("tls", final)), "deploy-9", times=1), **only_crash),
-        _case(
+        case("forward", Plan((DNS, TLS)), **sweep),
+        case("answer_lost", Plan((DNS, lost("tls")), "deploy-8"), engine="sweep", faults=("crash",)),
+        case("refused", Plan((DNS, Step("tls", final)), "deploy-9", times=1), **only_crash),
+        case(
             "undo_refused",
             Plan((DNS, lost("tls", undo_fails=(final,), for_good=True)), "deploy-10", times=1),
             **only_crash,
         ),
         # the sweeps are SQLite's: here is what they show, once
-        _case(
+        case(
             "dies",
             Plan((DNS, lost("tls")), "deploy-11"),
             databases=("postgres",),
@@ -111,11 +111,11 @@ def _dying() -> tuple[Case, ...]:
 def _forward() -> tuple[Case, ...]:
     falsy = (Step("dns", gives=None), Step("tls", gives=False), Step("alert", gives=0))
     return (
-        _case("no_steps", Plan((), "nothing")),
-        _case("one_step", Plan((PAY,), "one")),
-        _case("four_steps", Plan(ODD, "Order 2026/077: Café", "café", as_tuple=True), databases=SQL),
-        _case("falsy_steps", Plan(falsy, "falsy")),
-        _case(
+        case("no_steps", Plan((), "nothing")),
+        case("one_step", Plan((PAY,), "one")),
+        case("four_steps", Plan(ODD, "Order 2026/077: Café", "café", as_tuple=True), databases=SQL),
+        case("falsy_steps", Plan(falsy, "falsy")),
+        case(
             "two_sagas",
             Plan((DNS, TLS), "s1", "wiki"),
             Plan((DNS, TLS, Step("alert", final)), "s1:dns", "blog"),
@@ -132,38 +132,38 @@ def _failing() -> tuple[Case, ...]:
     for place, error in enumerate(errors):
         steps = [*ODD[:place], Step(ODD[place].name, error), *ODD[place + 1 :]]
         options = {"databases": SQL} if place == 3 else {}
-        made.append(_case(f"step_{place + 1}_fails", Plan(tuple(steps), f"f{place}", as_tuple=place == 1), **options))
+        made.append(case(f"step_{place + 1}_fails", Plan(tuple(steps), f"f{place}", as_tuple=place == 1), **options))
     for name, error in DEFINITE.items():
-        made.append(_case(f"refused_{name}", Plan((TLS, Step("alert", error), PAY), f"refused {name}", times=1)))
+        made.append(case(f"refused_{name}", Plan((TLS, Step("alert", error), PAY), f"refused {name}", times=1)))
     for number, (name, error) in enumerate(INDEFINITE.items()):
         step = Step("alert", error, landed=number % 2 == 0, unknown=True)
-        made.append(_case(f"lost_{name}", Plan((TLS, step, PAY), f"lost {name}", times=1)))
-    made.append(_case("first_step_is_lost", Plan((lost("tls", undo_fails=(busy, late)), PAY), "first"), databases=SQL))
+        made.append(case(f"lost_{name}", Plan((TLS, step, PAY), f"lost {name}", times=1)))
+    made.append(case("first_step_is_lost", Plan((lost("tls", undo_fails=(busy, late)), PAY), "first"), databases=SQL))
     falsy = (Step("dns", gives=None), Step("tls", gives=False), Step("alert", final))
-    made.append(_case("falsy_undo", Plan(falsy, "falsy undo")))
+    made.append(case("falsy_undo", Plan(falsy, "falsy undo")))
     return tuple(made)
 
 
 def _undoing() -> tuple[Case, ...]:
     """The third of three steps fails, and the undo of the second one has its ways."""
 
-    def case(name: str, *errors: Callable[[], Exception], **how: Any) -> Case:
-        return _case(name, Plan((DNS, Step("tls", undo_fails=errors, **how), Step("alert", final)), name))
+    def undoing(name: str, *errors: Callable[[], Exception], **how: Any) -> Case:
+        return case(name, Plan((DNS, Step("tls", undo_fails=errors, **how), Step("alert", final)), name))
 
     odd = ("StopAsyncIteration", "StopIteration", "UserWarning")
     oddly = [Step(name, undo_fails=(DEFINITE[error],), for_good=True) for name, error in zip(("dns", "tls", "alert"), odd, strict=True)]
     a = Step("dns", undo_fails=(busy, late, busy), for_good=True)
     c = Step("tls", undo_fails=(lambda: ValueError("no"),), for_good=True)
     return (
-        case("undo_busy_twice", lambda: QueueFull(retry_after=2.0), lambda: CallTimeout("no answer")),
-        case("undo_busy_twice_landed", late, lambda: StoreBusy("the zone is locked"), undo_landed=True),
-        case("undo_fails", final, for_good=True),
-        case("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
-        case("undo_busy_then_fails", busy, final, for_good=True),
-        _case("undos_fail_oddly", Plan((*oddly, Step("pay", final)), "oddly")),
-        case("undo_busy_for_good", busy, late, late, for_good=True),
-        _case("two_undos_fail", Plan((a, c, ALERT, Step("pay", final)), "two undos"), databases=SQL),
-        _case(
+        undoing("undo_busy_twice", lambda: QueueFull(retry_after=2.0), lambda: CallTimeout("no answer")),
+        undoing("undo_busy_twice_landed", late, lambda: StoreBusy("the zone is locked"), undo_landed=True),
+        undoing("undo_fails", final, for_good=True),
+        undoing("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
+        undoing("undo_busy_then_fails", busy, final, for_good=True),
+        case("undos_fail_oddly", Plan((*oddly, Step("pay", final)), "oddly")),
+        undoing("undo_busy_for_good", busy, late, late, for_good=True),
+        case("two_undos_fail", Plan((a, c, ALERT, Step("pay", final)), "two undos"), databases=SQL),
+        case(
             "all_undos_fail",
             Plan(
                 (

@@ -17,6 +17,7 @@ from labkit.checks import sse_release_rules as release
 from labkit.checks import sse_rules as rules
 from labkit.checks import sse_stories as stories
 from labkit.checks.common import ends, exits_rule
+from labkit.checks.drawn import sse as drawn
 from labkit.checks.exercise import Answer, Case, Exercise, Property
 from labkit.checks.sse_play import leave, tell
 from labkit.checks.sse_stories import Story
@@ -92,6 +93,7 @@ EXERCISE = Exercise(
         _case("several", stories.SEVERAL, _several),
         Case("exits", lambda answer: [partial(_leave, answer)]),
     ),
+    drawn=lambda rng: [_case(name, told) for name, told in drawn.stories(rng).items()],
     properties=(
         Property("which task", "400 without a task_id, 404 for an unknown one", rules.every(rules.status), ("requests", "known"), rules.answered),
         Property("an event stream", "the media type is text/event-stream", rules.every(rules.media_type), ("known",), heard),

@@ -29,7 +29,7 @@ def told(seen: Seen, facts: dict[str, Any]) -> bool:
 
 def leaves(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """What is no Exception comes through, and leaves the task as it is for the next process."""
-    wanted, first = "SystemExit" if seen.case == "work_exits" else Killed.__name__, seen.end.outcomes[0]
+    wanted, first = "SystemExit" if seen.like == "work_exits" else Killed.__name__, seen.end.outcomes[0]
     left = next((note.fault for note in seen.end.notes if note.label == "left"), "")
     if not told(seen, facts):
         return None

@@ -155,7 +155,7 @@ def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.end.effects or any(note.label == "work" for note in seen.end.notes):
         why = (
             "a falsy result is taken for no result"
-            if seen.case == "completed_empty"
+            if seen.like == "completed_empty"
             else f"a {start} task is worked on again"
         )
         return Finding(f"the task was {start} already, and the work was done all the same", why)

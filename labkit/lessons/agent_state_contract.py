@@ -16,9 +16,10 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import text
 
 from labkit.agent.approval import needs_word
+from labkit.agent.cloud_tools import deployment_tools, disk_tools
 from labkit.agent.patch import apply_patch
 from labkit.agent.state import AgentState, Constraints, Fact, HumanInTheLoop, RiskLevel, StatePatch
-from labkit.agent.tools import Tool, deployment_tools, disk_tools
+from labkit.agent.tools import Tool
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.database import reading, writing

@@ -111,8 +111,8 @@ DIES_AGAIN = ",".join(f"p{number}@http9.before+crash" for number in (1, 2))
 
 
 def endless(way: Way) -> Scenario:
-    """A model that never comes to an answer."""
-    return conversation(way, never_ends, (), f"endless.{way.__name__}")
+    """A model that never comes to an answer, and three attempts, those that died among them."""
+    return conversation(way, never_ends, (), f"endless.{way.__name__}", counted=True)
 
 
 BROKEN: dict[str, tuple[Scenario, str]] = {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from labkit.agent.arguments import parse_arguments
-from labkit.agent.tools import Host, disk_tools
+from labkit.agent.cloud_tools import Host, disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.errors import BadArguments

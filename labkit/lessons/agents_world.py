@@ -1,7 +1,7 @@
 """The world of the lesson on durable agents: a desk at which a loop works, and what must hold of its run.
 
-`conversation` makes a scenario of a way to run the loop. Its process makes three attempts, as a worker would; one that died is followed by another that calls
-the same way with the same journal.
+`conversation` makes a scenario of a way to run the loop. Its process makes three attempts; one that died is followed by another that calls the same way with
+the same journal. Where attempts are `counted`, as the queue does it, an attempt that died is one of the three.
 
 Not handled here: the models (see `agents_models`), and the ways themselves (see `agents`).
 """
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, cast
 from labkit.agent.artifacts import ArtifactStore
 from labkit.agent.budget import stop_if_spent, used
 from labkit.agent.calls import Calls
+from labkit.agent.cloud_tools import deployment_tools, disk_tools
 from labkit.agent.conversation import Message, ToolCall, turns
 from labkit.agent.journal import NOTHING, ToolJournal
 from labkit.agent.model import open_client
 from labkit.agent.script import Reply
 from labkit.agent.state import Budget, Constraints, HumanInTheLoop
-from labkit.agent.tools import Tool, deployment_tools, disk_tools
+from labkit.agent.tools import Tool
 from labkit.agent.turn import ask_model
 from labkit.errors import ModelRefused
 from labkit.faults import End, Process, Scenario
@@ -112,10 +113,10 @@ def _without_key(tool: Tool) -> Tool:
     return replace(tool, run=lambda given, key: run(given, None), keyed=False)
 
 
-def play(process: Process, way: Way, reply: Reply, goal: str, same_ids: bool = False, keyed: bool = True) -> str:
-    """One process: three attempts of a way, and how they ended."""
-    told = ""
-    for attempt in range(1, ATTEMPTS + 1):
+def play(process: Process, way: Way, reply: Reply, goal: str, same_ids: bool = False, keyed: bool = True, counted: bool = False) -> str:
+    """One process: three attempts of a way, or those that the processes before it have left, and how they ended."""
+    told, died = "", int(process.name.removeprefix("p")) - 1 if counted else 0
+    for attempt in range(died + 1, ATTEMPTS + 1):
         try:
             way(desk_of(process, Endpoint(reply, same_ids=same_ids), goal, keyed=keyed))
             return "completed"

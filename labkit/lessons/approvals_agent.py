@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from labkit.agent.approval import needs_word
+from labkit.agent.cloud_tools import deployment_tools, disk_tools
 from labkit.agent.conversation import Message
 from labkit.agent.journal import ToolJournal
 from labkit.agent.loop import Agent
@@ -18,7 +19,6 @@ from labkit.agent.model import open_client
 from labkit.agent.script import calls, results, says
 from labkit.agent.state import AgentState, Constraints, HumanInTheLoop, RiskLevel
 from labkit.agent.states import AgentStates
-from labkit.agent.tools import deployment_tools, disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.faults import Scenario, interleave, open_world, run_once

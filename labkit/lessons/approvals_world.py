@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 from labkit.agent.approval import APPROVED, REFUSED, question_for
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.conversation import ToolCall
 from labkit.agent.journal import ToolJournal
-from labkit.agent.tools import disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, Effect, MemoryLedger
 from labkit.database import writing

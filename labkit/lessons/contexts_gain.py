@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from labkit.agent.context import select_context
 from labkit.agent.script import completion, says
+from labkit.agent.sent import SLICE_BYTES
 from labkit.agent.state import AgentState, Artifact, Fact
 from labkit.faults.chart_table import Mark, Table, bad, good, table
 from labkit.lessons.contexts import PerStep, Run, per_step
@@ -19,7 +20,6 @@ from labkit.lessons.contexts_cut import as_sent
 
 STEPS = 40
 FACTS = 4  # that a step finds out
-MOST = 8_000  # bytes: `max_artifact_bytes_in_context` of a budget, unless told otherwise
 EXCERPT = 1_000
 SIZES = (200, 2_000, 20_000)
 Context = Callable[[AgentState, int, int], str]
@@ -56,7 +56,7 @@ def whole_state(state: AgentState, step: int, wide: int) -> str:
 
 def selected(state: AgentState, step: int, wide: int) -> str:
     """What fits and is needed most, and an excerpt of this result."""
-    chosen = select_context(state, f"step {step}", MOST)
+    chosen = select_context(state, f"step {step}", SLICE_BYTES)
     return f"{chosen.model_dump_json()}\n{as_sent(result_of(step, wide), EXCERPT)}"
 
 

@@ -1,1 +1,3 @@
-"""Shared state for agents that speak the Model Context Protocol. Read in this order: address, tool, watch, answers, server, command."""
+"""Shared state for agents that speak the Model Context Protocol. Read in this order: address, tool, watch, answers, server,
+unreadable, command.
+"""

@@ -94,17 +94,18 @@ class StateServer:
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """The older form: what is told goes to the connection, until that ends or unsubscribes."""
         (uri,) = self._watchable({params.uri})
-        scopes = _subscriptions(ctx)
-        if uri not in scopes:
-            scope = anyio.CancelScope()
-            await self._tasks.start(self._serve, scope, uri, ctx.session.send_resource_updated)
-            scopes[uri] = scope
+        async with _subscriptions(ctx) as scopes:
+            if uri not in scopes:
+                scope = anyio.CancelScope()
+                await self._tasks.start(self._serve, scope, uri, ctx.session.send_resource_updated)
+                scopes[uri] = scope
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        scope = _subscriptions(ctx).pop(params.uri, None)
-        if scope is not None:
-            scope.cancel()
+        async with _subscriptions(ctx) as scopes:
+            scope = scopes.pop(params.uri, None)
+            if scope is not None:
+                scope.cancel()
         return types.EmptyResult()
 
     async def list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
@@ -143,7 +144,7 @@ class StateServer:
 
     async def _versions(self, uris: list[str]) -> dict[str, Any]:
         def look() -> dict[str, Any]:
-            return {uri: len(states.list()) if uri == LIST else states.version(*ids_of(uri)) for uri in uris}
+            return {uri: states.count() if uri == LIST else states.version(*ids_of(uri)) for uri in uris}
 
         states = self._states
         return await self._ask(look)
@@ -167,14 +168,20 @@ def _resource(agent_id: str, task_id: str) -> types.Resource:
     return types.Resource(name=f"{agent_id}/{task_id}", uri=uri_of(agent_id, task_id), mime_type=JSON)
 
 
-def _subscriptions(ctx: Context) -> dict[str, anyio.CancelScope]:
-    """Those of the connection; they end with it. subtle: the session is the request's, only the connection lives on."""
+@asynccontextmanager
+async def _subscriptions(ctx: Context) -> AsyncIterator[dict[str, anyio.CancelScope]]:
+    """Those of the connection, for one request at a time, or two of one address would both begin; they end with the connection.
+
+    subtle: the session is the request's, only the connection lives on.
+    """
     connection = ctx.session._connection
     if "labkit" not in connection.state:
-        scopes = connection.state["labkit"] = dict[str, anyio.CancelScope]()
+        scopes = dict[str, anyio.CancelScope]()
+        connection.state["labkit"] = anyio.Lock(), scopes
         connection.exit_stack.callback(_cancel_all, scopes)
-    kept: dict[str, anyio.CancelScope] = connection.state["labkit"]
-    return kept
+    turn, kept = connection.state["labkit"]
+    async with turn:
+        yield kept
 
 
 def _cancel_all(scopes: dict[str, anyio.CancelScope]) -> None:

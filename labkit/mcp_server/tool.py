@@ -1,7 +1,8 @@
 """The one tool: what it takes, and what it answers, also when it refuses.
 
 A refusal is a result that a model can read, with the newest version where the expected one was stale; a patch that is none is
-refused with the first few things that are wrong with it, by path, and never with what was sent.
+refused with the first few things that are wrong with it, by path, and with no more of what was sent than the beginning
+of a name.
 
 Not handled here: applying the patch (see `agent.states`).
 """
@@ -14,11 +15,11 @@ from typing import Any
 import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
+from labkit.agent.arguments import faults
 from labkit.agent.state import StatePatch
 from labkit.errors import LabkitError, StaleState
 
 NAME = "apply_state_patch"
-MOST_FAULTS = 3  # of a patch that are named
 _DESCRIPTION = (
     "Apply a change to the state of a task: facts, questions and artifacts are added, a plan replaces the old one. "
     "Only where the state is still at expected_version; if not, read it again and make the patch for what you find."
@@ -56,10 +57,3 @@ def refused(error: LabkitError | ValidationError) -> types.CallToolResult:
     newest = {"version": error.version} if isinstance(error, StaleState) else {}
     told: dict[str, Any] = {"error": kind, "message": message, **newest}
     return types.CallToolResult(content=[types.TextContent(text=message)], structured_content=told, is_error=True)
-
-
-def faults(error: ValidationError) -> str:
-    """The first few things that are wrong with what was sent, by path, without what was sent."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    told = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in found[:MOST_FAULTS]]
-    return "; ".join(told + ([f"and {len(found) - MOST_FAULTS} more"] if found[MOST_FAULTS:] else []))

@@ -19,7 +19,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import IntegrityError
 
 from labkit.commit import one_commit
-from labkit.database import parse_time, reading
+from labkit.database import parse_time, reading, shown
 from labkit.errors import StaleSaga
 from labkit.statement import in_dialect
 from labkit.store.contract import plain_key, plain_text
@@ -102,4 +102,4 @@ class SagaLog:
         return self._known
 
     def __repr__(self) -> str:
-        return f"<SagaLog {self.saga_id} {self._engine.url.render_as_string()}>"
+        return f"<SagaLog {self.saga_id} {shown(self._engine)}>"

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Row, bindparam, func, literal_column,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from labkit.database import busy_is_an_answer, db_now, full_is_an_answer, reading
+from labkit.database import busy_is_an_answer, db_now, full_is_an_answer, reading, shown
 from labkit.errors import StaleTask
 from labkit.store.contract import StepRunner, key_taken, log_written, plain_text, stale, storable
 from labkit.tables import task_from_row, tasks
@@ -105,4 +105,4 @@ class SqlStore(StepRunner):
         return row
 
     def __repr__(self) -> str:
-        return f"<SqlStore {self._engine.url.render_as_string()}>"
+        return f"<SqlStore {shown(self._engine)}>"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.loop import Agent
 from labkit.agent.model import open_client
 from labkit.agent.script import Message, calls, results, says
-from labkit.agent.tools import disk_tools
 from labkit.clock import SystemClock
 from labkit.cloud import Cloud, FileLedger
 from labkit.database import open_engine

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.history import history_faults
 from labkit.agent.journal import ToolJournal
 from labkit.agent.loop import Agent
@@ -18,7 +19,7 @@ from labkit.agent.model import open_client
 from labkit.agent.script import Message, calls, results, says
 from labkit.agent.state import AgentState, Budget
 from labkit.agent.states import AgentStates
-from labkit.agent.tools import Arguments, Tool, disk_tools
+from labkit.agent.tools import Arguments, Tool
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.queue import TaskQueue, Worker

@@ -11,15 +11,17 @@ from pydantic import field_validator
 from sqlalchemy import Engine
 
 from labkit.agent.approval import answer, approve, person_tool, question_after, question_for, refuse, undecided
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.conversation import ToolCall
 from labkit.agent.script import Message, calls, results, says
 from labkit.agent.state import AgentState, Constraints, HumanInTheLoop, RiskLevel
-from labkit.agent.tools import Arguments, disk_tools, toolbox
+from labkit.agent.tools import Arguments, toolbox
 from labkit.clock import VirtualClock
 from labkit.database import open_engine
 from labkit.errors import InvalidTransition, TaskNotFound, TransientError, UnstorableValue, UsageError
 from labkit.faults import End, Process, Scenario, interleave
 from labkit.queue import Lease, TaskQueue
+from labkit.queue.park import Question
 from labkit.task import TaskState
 from tests.agent.runs import Bench, asks_once, cleans, raw, tool
 
@@ -124,6 +126,8 @@ def test_which_questions_want_a_yes_or_a_no() -> None:
             person({"question": wanted}, "t1:turn1_call1")
             assert undecided(wanted, "well")
         assert undecided(question_after(one, 1), "well")
+        for begun in (1, 2):
+            person({"question": question_after(one, begun).removesuffix(" (turn1_call1)")}, "t1:turn1_call1")
         assert undecided(question_after(one, 2), "well")
     assert not any(undecided(question, "well") for question in [*asked, "Which host? (turn1_call1)", "", None])
 
@@ -319,14 +323,62 @@ def test_errors(bench: Bench) -> None:
 
 
 def test_what_a_person_is_shown() -> None:
-    """The call with its arguments, at most a thousand characters of them; no two calls and no two runs of one ask the same."""
+    """The call with its arguments as its tool gets them, some two thousand characters at most; no two calls and no two runs of one ask the same."""
     do = tool(lambda given, key: "ok")
     long = question_for(ToolCall("turn1_call1", "do", "x" * 5_000 + "\x00"), do)
-    assert "[4001 characters more]" in long
+    assert "[4008 characters more]" in long
     assert len(long) < 1_200
     call, other = ToolCall("turn1_call1", "do", "{}"), ToolCall("turn1_call2", "do", "{}")
     asked = [question_for(call, do), question_for(other, do), question_after(call, 1), question_after(call, 2), question_after(other, 1)]
     assert 5 == len(set(asked))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{' + " " * 2_000 + '"host": "production"}', '{"host": "production"}'),
+        ('{"host"\r\n\t:"a\\r\\n\\u001b[2Jb"}', '{"host": "a\\r\\n\\u001b[2Jb"}'),
+        ('{"host": "\u202ex\u2028\x9b\\ud800"}', '{"host": "\\u202ex\\u2028\\u009b\\ud800"}'),
+        ('{"host": "bücher \U0001f680"}', '{"host": "bücher \U0001f680"}'),
+        ('{"a": "' + "x" * 5_000 + '", "host": "production"}', '{"a": "' + "x" * 494 + ' [4507 characters more], "host": "production"}'),
+        ('{"' + "x" * 5_000 + '": 1, "host": "production"}', '{"' + "x" * 499 + ' [4505 characters more], "host": "production"}'),
+    ],
+)
+def test_arguments_that_would_hide(arguments: str, shown: str) -> None:
+    """Neither blanks, nor a long field beside it, nor signs that a terminal obeys keep a person from seeing what the tool would get."""
+    one, do = ToolCall("turn1_call1", "do", arguments), tool(lambda given, key: "ok")
+    assert f"May do {shown} run? (external action, turn1_call1)" == question_for(one, do)
+    assert question_after(one, 1).startswith(f"do {shown} was")
+    assert question_for(one, do).isprintable()
+
+
+def test_arguments_of_many_fields() -> None:
+    """Each is shown by its beginning as long as there is room, and how much is left out is said."""
+    many = question_for(ToolCall("turn1_call1", "do", json.dumps({f"f{number}": "x" * 90 for number in range(500)})), tool(lambda given, key: "ok"))
+    assert ('"f0": "xxx' in many, '"f20": "xxx' in many, " characters more] run? (" in many, len(many) < 2_200) == (True,) * 4
+
+
+def test_a_yes_to_what_was_read(bench: Bench) -> None:
+    """Somebody reads a question, and others answer that before; his yes is none to the risky call that is asked about by now."""
+
+    def reply(messages: list[Message]) -> Message:
+        asked = [("ask_person", {"question": "Shall I look first?"}), ("clean_logs", {"host": "web-1"})]
+        return says("done") if len(results(messages)) == 2 else calls(asked[len(results(messages))])
+
+    class Slow(TaskQueue):
+        def question(self, task_id: str) -> Question:
+            read = super().question(task_id)
+            answer(bench.queue(), task_id, "no")
+            bench.work(agent)
+            return read
+
+    agent = bench.agent(reply, watched=True)
+    task_id = bench.run(agent).id
+    with pytest.raises(InvalidTransition):
+        answer(Slow(bench.engine, clock=bench.clock, now=bench.clock.now), task_id, "yes")
+    bench.work(agent)
+    assert "clean_logs" in waits(bench, task_id)
+    assert [] == list(bench.cloud.effects())
 
 
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pydantic import Field, field_validator
 
 from labkit.agent.arguments import LONGEST_LINE, parse_arguments
+from labkit.agent.cloud_tools import Host
 from labkit.agent.conversation import LONGEST_ARGUMENTS
-from labkit.agent.tools import Arguments, Host
+from labkit.agent.tools import Arguments
 from labkit.errors import BadArguments
 
 ANY_CHARACTER = st.characters(exclude_categories=[])

@@ -13,10 +13,11 @@ from sqlalchemy import Engine
 from labkit.agent import artifacts, calls
 from labkit.agent.approval import answer, approve
 from labkit.agent.calls import LONGEST_RESULT
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.journal import ToolJournal
 from labkit.agent.script import Message, results, says
 from labkit.agent.state import Budget, RiskLevel
-from labkit.agent.tools import Arguments, Tool, disk_tools, toolbox
+from labkit.agent.tools import Arguments, Tool, toolbox
 from labkit.clock import VirtualClock
 from labkit.errors import CallTimeout, RetriesExhausted, StaleLease, TerminalError, TransientError, UsageError
 from labkit.faults import End, Process, Scenario, at_most_once
@@ -59,7 +60,7 @@ def test_bad_arguments_and_names(bench: Bench) -> None:
     told = bench.tool_texts(task.id)
     assert (TaskState.COMPLETED, len(wrong) + len(names) + 1, 1) == (task.state, len(told), len(bench.cloud.effects()))
     assert all(text.startswith("error: ") and len(text) <= 310 and "\n" not in text for text in told[:-1])
-    assert "error: there is no tool 'clean_log', only check_disk, clean_logs, ask_person" == told[len(wrong)]
+    assert "error: there is no tool 'clean_log', only check_disk, clean_logs, ask_person, read_artifact" == told[len(wrong)]
 
 
 @pytest.mark.parametrize("arguments", [None, {"host": "web-1"}, ["web-1"], 5, True])
@@ -187,7 +188,7 @@ def test_what_is_no_error_goes_through(bench: Bench) -> None:
 
 
 def test_a_call_that_somebody_else_has_recorded(bench: Bench) -> None:
-    """The model is told what the record says, also by whoever came second."""
+    """The model is told what the record says, also by whoever came second, and that is what is known last."""
 
     def run(given: dict[str, Any], key: str) -> str:
         ToolJournal(bench.engine, key.partition(":")[0]).record("turn1_call1", "95%")
@@ -195,6 +196,7 @@ def test_a_call_that_somebody_else_has_recorded(bench: Bench) -> None:
 
     task = bench.run(bench.agent(asks_once(("do", {})), {"do": tool(run)}))
     assert (TaskState.COMPLETED, ["95%"]) == (task.state, bench.tool_texts(task.id))
+    assert "95%" == bench.state(task.id).known_facts[-1].value
 
 
 def test_the_policy_that_was_given_is_kept_to(bench: Bench) -> None:
@@ -213,7 +215,7 @@ def test_the_policy_that_was_given_is_kept_to(bench: Bench) -> None:
 def test_names_of_tools(bench: Bench) -> None:
     """A tool stands under its own name, no two under one, and none in the place of the one that asks a person."""
     do = tool(lambda given, key: "ok")
-    for tools in ({"other": do}, {"ask_person": replace(do, name="ask_person")}):
+    for tools in ({"other": do}, *({name: replace(do, name=name)} for name in ("ask_person", "read_artifact"))):
         with pytest.raises(UsageError):
             bench.agent(asks_once(("do", {})), tools)
     with pytest.raises(UsageError):
@@ -227,13 +229,22 @@ async def later(given: dict[str, Any], key: str) -> str:
     return "ok"
 
 
+class Later:
+    """A coroutine function that does not look like one."""
+
+    async def __call__(self, given: dict[str, Any], key: str) -> str:
+        return "ok"
+
+
 class Secret(Arguments):
     """Nothing that a model could write."""
 
     what: Callable[[], None]
 
 
-@pytest.mark.parametrize("wrong", [{"risk": "harmless"}, {"risk": None}, {"run": later}, {"arguments": Secret}, {"arguments": dict}])
+@pytest.mark.parametrize(
+    "wrong", [{"risk": "harmless"}, {"risk": None}, {"run": later}, {"run": Later()}, {"run": 5}, {"arguments": Secret}, {"arguments": dict}]
+)
 def test_tools_that_cannot_be(wrong: dict[str, Any]) -> None:
     """A risk that nobody knows, a coroutine, arguments without a schema: said where the tool is made and not in the middle of a run."""
     with pytest.raises(UsageError):

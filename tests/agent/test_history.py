@@ -32,7 +32,6 @@ VALID = {
     "parts of text": [{"role": "user", "content": [{"type": "text", "text": "clean up"}]}, DONE],
     "no content beside a call": [USER, {name: it for name, it in asks("a").items() if name != "content"}, answers("a")],
     "fields that are null": [USER, {**DONE, "tool_calls": None, "refusal": None}, USER],
-    "an assistant without calls": [USER, {**DONE, "tool_calls": []}],
     "arguments that are no JSON": [
         USER,
         asks(tool_calls=[call(function={"name": "x", "arguments": ""})]),
@@ -102,6 +101,14 @@ FAULTY = {
         [asks(tool_calls=[call(function={"name": "", "arguments": "{}"})])],
         "message 1 has a tool call 'a' without a name",
     ),
+    "an empty list of calls": ([USER, {**DONE, "tool_calls": []}], "message 2 (assistant) has an empty list of tool calls"),
+    **{
+        f"a function that is called {name[:9]!r}": (
+            [asks(tool_calls=[call(function={"name": name, "arguments": "{}"})]), answers("a")],
+            "message 1 has a tool call 'a' whose name is not 1 to 64 letters, digits, _ or -",
+        )
+        for name in ("clean logs!", "ä", "x" * 65, "a\n")
+    },
     "arguments that were parsed": (
         [asks(tool_calls=[call(function={"name": "x", "arguments": {}})])],
         "message 1 has a tool call 'a' whose arguments are no text",

@@ -18,20 +18,20 @@ from sqlalchemy import Engine
 
 from labkit.agent.approval import answer, approve
 from labkit.agent.artifacts import ArtifactStore
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.history import history_faults
 from labkit.agent.journal import Cost, ToolJournal
 from labkit.agent.loop import MODEL_POLICY
 from labkit.agent.model import open_client
 from labkit.agent.script import Message, ScriptedModel, calls, completion, results, says
 from labkit.agent.sent import INSTRUCTIONS
-from labkit.agent.state import AgentState, Budget, Fact, StatePatch
+from labkit.agent.state import LONGEST_RUN, AgentState, Budget, Fact, StatePatch
 from labkit.agent.states import FOR_FLAGS, LARGEST_STATE, AgentStates
-from labkit.agent.tools import disk_tools
 from labkit.checkpoint import CheckpointManager, CheckpointStore
 from labkit.checkpoint.manager import STRATEGIES
 from labkit.clock import VirtualClock
 from labkit.cloud import FileLedger
-from labkit.errors import StoreBusy
+from labkit.errors import StaleJournal, StoreBusy
 from labkit.queue import TaskQueue, Worker
 from labkit.task import Task, TaskState
 from tests.agent.conftest import ROOT
@@ -105,6 +105,11 @@ def test_budgets(bench: Bench, budget: Budget, told: str, turns: int) -> None:
     bench.queue().redrive(task.id)
     bench.work(bench.agent(slowly(bench, 10, forever), budget=budget))
     assert (TaskState.FAILED, turns) == (bench.queue().get(task.id).state, len(bench.tool_texts(task.id)))
+
+
+def test_the_longest_budget(bench: Bench) -> None:
+    """The longest time that a state may say is one that a run can have."""
+    assert TaskState.COMPLETED == bench.run(bench.agent(cleans, budget=Budget(max_wall_time_ms=LONGEST_RUN))).state
 
 
 def test_pressure_comes_before_the_stop(bench: Bench) -> None:
@@ -508,7 +513,7 @@ def test_another_agent_changes_the_plan(bench: Bench) -> None:
     """What a call found is learned on top of what others have written meanwhile: nothing of theirs is lost."""
 
     def run(given: dict[str, Any], key: str) -> str:
-        AgentStates(bench.engine).patch("ops", task_id, StatePatch(plan=["do it", "tell them"], facts=[Fact(key="a", value="b")]))
+        AgentStates(bench.engine).patch("ops", task_id, StatePatch(plan=["do", "tell them"], facts=[Fact(key="a", value="b")]))
         return "ok"
 
     task_id = bench.queue().submit("go")
@@ -558,6 +563,93 @@ def test_a_state_that_no_checkpoint_holds(bench: Bench, caplog: pytest.LogCaptur
     bench.work(bench.agent(asks_once(("do", {})), {"do": tool(run)}, checkpoints=manager))
     assert (TaskState.COMPLETED, []) == (bench.checked(task_id).state, store.load(task_id))
     assert "no checkpoint" in caplog.text
+
+
+def test_a_checkpoint_store_that_is_busy(bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A picture for people is missing, which the log says; the run and its effect are not held up by it."""
+
+    def busy(*args: Any, **more: Any) -> None:
+        raise StoreBusy
+
+    monkeypatch.setattr(CheckpointStore, "append_and_prune", busy)
+    manager = CheckpointManager(CheckpointStore(bench.engine), bench.clock, strategy="every_step", max_age=timedelta(days=1), max_count=100)
+    task = bench.run(bench.agent(cleans, checkpoints=manager))
+    assert (TaskState.COMPLETED, 1, 1, True) == (task.state, task.attempt, len(bench.cloud.effects()), "no checkpoint" in caplog.text)
+
+
+@pytest.mark.parametrize("error", [StoreBusy, StaleJournal])
+def test_what_was_spent_on_a_message_that_could_not_be_written(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    """It was paid for all the same: the write that goes through counts it, in tokens and in time."""
+    troubles, append = [True, True], ToolJournal.append
+
+    def troubled(journal: ToolJournal, message: Message, cost: Cost) -> None:
+        if message["role"] == "assistant" and troubles:
+            troubles.pop()
+            raise error
+        append(journal, message, cost)
+
+    monkeypatch.setattr(ToolJournal, "append", troubled)
+    task_id = bench.queue(max_attempts=9).submit("clean web-1")
+    for _ in range(3):
+        bench.work(bench.agent(slowly(bench, 10, lambda messages: says("x" * 4_000))))
+        bench.clock.sleep(100)
+    cost = ToolJournal(bench.engine, task_id).cost()
+    assert (TaskState.COMPLETED, 30_000, True) == (bench.checked(task_id).state, cost.millis, cost.tokens > 3_000)
+
+
+def test_a_call_that_ends_otherwise_when_it_is_made_again(both: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash came between learning and recording: what is known last is what the conversation says, and the step is done."""
+    answers, settle = [ValueError("not now"), "cleaned"], ToolJournal.settle
+
+    def run(given: dict[str, Any], key: str) -> str:
+        if isinstance(said := answers.pop(0), Exception):
+            raise said
+        return str(said)
+
+    def crash(*args: Any) -> str:
+        monkeypatch.setattr(ToolJournal, "settle", settle)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ToolJournal, "settle", crash)
+    agent = both.agent(asks_once(("do", {})), {"do": tool(run)}, begin=lambda task: AgentState(goal="go", plan=["do"], constraints=UNWATCHED))
+    task_id = both.queue().submit("go")
+    with pytest.raises(KeyboardInterrupt):
+        both.work(agent)
+    both.clock.sleep(61)
+    both.work(agent, "w2")
+    state = both.state(task_id)
+    assert (TaskState.COMPLETED, ["cleaned"], []) == (both.checked(task_id).state, both.tool_texts(task_id), state.plan)
+    assert ["error: ValueError: not now", "cleaned"] == [fact.value for fact in state.known_facts]
+
+
+def test_what_was_cut_can_be_read(both: Bench) -> None:
+    """The model sees all results of its last message before anything is cut, and reads what it was shown in part to its end, without asking anybody."""
+    seen: list[str] = []
+    read: list[str] = []
+
+    def reply(messages: list[Message]) -> Message:
+        got = [text for name, text in results(messages) if name == "read_artifact"]
+        if not results(messages):
+            return calls(*[("do", {"what": str(number)}) for number in range(6)])
+        seen.append("".join(message["content"][:4] for message in messages if message["role"] == "tool"))
+        read.extend(text.rpartition("\n")[0] for text in got[-1:])
+        if got and "this is the end" in got[-1]:
+            return says("".join(read))
+        start = int(got[-1].rpartition("start=")[2].rstrip("]")) if got else 0
+        return calls(("read_artifact", {"id": both.state(task_id).artifacts[0].artifact_id, "start": start}))
+
+    texts = [f"r{number}: " + "ä" * 900 for number in range(5)] + ["\N{ROCKET}x" * 2_000]
+    task_id = both.queue().submit("look")
+    both.work(both.agent(reply, {"do": tool(lambda given, key: texts[int(given["what"])])}, budget=Budget(max_artifact_bytes_in_context=0)))
+    assert (TaskState.COMPLETED, texts[5]) == (both.checked(task_id).state, both.queue().get(task_id).result)
+    assert "r0: r1: r2: r3: r4: " == seen[0][:20]
+
+
+@pytest.mark.parametrize("given", [{"id": "0" * 32}, {"id": ""}, {"id": "\x00"}, {}, {"id": "0", "start": -1}])
+def test_an_artifact_that_is_not_there(bench: Bench, given: dict[str, Any]) -> None:
+    """The model is told so in a line."""
+    task = bench.run(bench.agent(asks_once(("read_artifact", given)), {}))
+    assert (TaskState.COMPLETED, True) == (task.state, bench.tool_texts(task.id)[0].startswith("error: "))
 
 
 @pytest.mark.parametrize(

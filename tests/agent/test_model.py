@@ -76,7 +76,11 @@ def test_what_goes_over_the_wire(environ, url, key, caplog):
     assert "sk-1" not in caplog.text + repr(client)
 
 
-@pytest.mark.parametrize(("path", "body", "status"), [("/v1/models", b"{}", 404), ("/v1/chat/completions", b"[", 400), ("/v1/chat/completions", b"[]", 400)])
+COMPLETIONS = "/v1/chat/completions"
+MALFORMED = [(COMPLETIONS, b'{"messages": %s}' % odd, 400) for odd in (b"null", b'"x"', b"[1]", b"[null]", b'[{"x": 1}]', b'[{"role": 1}]', b"{}")]
+
+
+@pytest.mark.parametrize(("path", "body", "status"), [("/v1/models", b"{}", 404), (COMPLETIONS, b"[", 400), (COMPLETIONS, b"[]", 400), *MALFORMED])
 def test_what_is_no_chat_completion_is_refused(path, body, status):
     """As an endpoint would."""
     wire = open_client(two_tools, environ={})._client
@@ -147,6 +151,23 @@ def test_a_key_that_a_server_repeats_is_blotted_out(refusal, stream, caplog):
     assert "raised" in str(trace)
     assert SECRET not in shown
     assert "4711" not in shown
+
+
+@pytest.mark.parametrize("written", ["sk-se\\/cret+1\\\\", "sk-se/cret\\u002b1\\\\", "sk-se/cret+1\\u005c", "\\u0073k-se/cret+1\\\\"])
+def test_a_key_that_is_repeated_with_escapes_is_blotted_out(written):
+    """JSON may write a key with other signs than it has; the client reads it all the same, and finds none."""
+    refusing = httpx.MockTransport(lambda request: httpx.Response(401, content=b'{"error": {"message": "no: %s"}}' % written.encode()))
+    with pytest.raises(openai.AuthenticationError) as caught:
+        talk(open_client(http=httpx.Client(transport=refusing), environ={"OPENAI_API_KEY": "sk-se/cret+1\\"}), DEPLOY)
+    assert ("[key]" in str(caught.value), "cret" in str(vars(caught.value)) + caught.value.response.text) == (True, False)
+
+
+def test_many_clients_over_one_wire():
+    """It is looked through once for each key."""
+    wire = httpx.Client()
+    for key in ("sk-one", "sk-two") * 3:
+        open_client(http=wire, environ={"OPENAI_API_KEY": key})
+    assert (2, False) == (len(wire.event_hooks["response"]), "sk-one" in repr(wire.event_hooks))
 
 
 def test_an_answer_is_left_as_it_is():

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.agent.artifacts import StoredArtifact, artifact_id_of
-from labkit.agent.calls import SUMMARY, Said
+from labkit.agent.calls import Said
 from labkit.agent.conversation import Message, ToolCall, cleaned, open_calls
 from labkit.agent.history import history_faults
 from labkit.agent.observe import next_step, observe
-from labkit.agent.part import LONGEST_PART, in_part
+from labkit.agent.part import LONGEST_PART, SUMMARY, in_part
 from labkit.agent.patch import apply_patch
 from labkit.agent.sent import INSTRUCTIONS, SLICE_BYTES, to_send
 from labkit.agent.state import AgentState, Budget, Fact
@@ -38,7 +38,8 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 @settings(max_examples=80)
 @given(conversations(), st.integers(0, 3_000), st.text(st.characters(exclude_categories=["Cs"]), max_size=3_000))
 def test_any_conversation(messages: list[Message], room: int, goal: str) -> None:
-    """Valid, in order, within the bytes and a line for each call; the newest results are whole, what is cut is handed back, nothing else is changed."""
+    """Valid, in order, within the bytes and a line for each call that the model has seen the result of; the newest results are whole, what is cut is handed
+    back, nothing else is changed."""
     before = json.dumps(messages)
     request = to_send(messages, AgentState(goal=goal, budget=Budget(max_artifact_bytes_in_context=room)))
     sent = request.messages
@@ -48,7 +49,10 @@ def test_any_conversation(messages: list[Message], room: int, goal: str) -> None
     assert known["goal"] == known["current_step"] == in_part(goal, "goal")[0]
     pairs = [(was, is_) for was, is_ in zip(messages, sent[1:], strict=True) if was["role"] == "tool"]
     assert [m for m in messages if m["role"] != "tool"] == [m for m in sent[1:] if m["role"] != "tool"]
-    assert sum(len(is_["content"].encode()) for _, is_ in pairs) <= room + LINE * len(pairs)
+    new = next((place for place, message in enumerate(reversed(messages)) if message["role"] == "assistant"), 0)  # what it has not seen yet
+    assert messages[len(messages) - new :] == sent[len(sent) - new :]
+    unseen = sum(len(message["content"].encode()) for message in messages[len(messages) - new :])
+    assert sum(len(is_["content"].encode()) for _, is_ in pairs) <= max(room, unseen) + LINE * len(pairs)
     assert all(len(is_["content"]) <= len(was["content"]) for was, is_ in pairs)
     cut = [was != is_ for was, is_ in pairs]
     assert request.short == any(cut)
@@ -60,16 +64,17 @@ def test_any_conversation(messages: list[Message], room: int, goal: str) -> None
 
 
 def test_what_is_cut() -> None:
-    """Of an old result its first line stays, and it is said where the whole is; a short one stays as it is."""
-    asked = cleaned("", [("look", "{}")] * 3, 1)
+    """Of an old result its first line stays, and it is said where the whole is; a short one stays as it is, and so does one that the model has not seen."""
+    asked, last = cleaned("", [("look", "{}")] * 3, 1), cleaned("done", [], 2)
     texts = ["old\n" + "x" * 1_000, "ok", "new\n" + "y" * 1_000]
     told = [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(open_calls([asked]), texts, strict=True)]
     state = AgentState(goal="look", budget=Budget(max_artifact_bytes_in_context=1_004))
-    request = to_send([asked, *told], state)
+    assert [message["content"] for message in told] == [message["content"] for message in to_send([asked, *told], state).messages[2:]]
+    request = to_send([asked, *told, last], state)
     line = f"old [older result, cut: artifact {artifact_id_of(texts[0])}]"
-    assert ([line, "ok", texts[2]], True) == ([message["content"] for message in request.messages[2:]], request.short)
+    assert ([line, "ok", texts[2], "done"], True) == ([message["content"] for message in request.messages[2:]], request.short)
     assert [("look", texts[0])] == [(whole.type, whole.text) for whole in request.wholes]
-    assert not to_send([asked, *told[1:]], state).wholes
+    assert not to_send([asked, *told[1:], last], state).wholes
 
 
 @pytest.mark.parametrize("goal", ["x" * 5_000, "\N{ROCKET}" * 2_000, '"\n\ud800' * 2_000])
@@ -91,7 +96,7 @@ def test_a_goal_that_fills_the_slice(goal: str, plan: list[str]) -> None:
 def seen(state: AgentState, *made: tuple[ToolCall, Said]) -> AgentState:
     """The state after these results, one after the other."""
     for call, said in made:
-        state = apply_patch(state, observe(state, call, said))
+        state = apply_patch(state, observe(state, "t1", call, said))
     return state
 
 
@@ -105,7 +110,7 @@ RAN = Said("95%\nmost of it logs", "ran", StoredArtifact("a1", "check_disk", "95
 def test_what_is_learned() -> None:
     """A fact with its source, an artifact under the step that made it, and one step less to do."""
     state = seen(AgentState(goal="clean", plan=["check_disk web-1", "clean_logs web-1"]), (call(1), RAN))
-    assert [Fact(key='check_disk {"host": "web-1"}', value="95%", source="turn1_call1")] == state.known_facts
+    assert [Fact(key='check_disk {"host": "web-1"}', value="95%", source="t1:turn1_call1")] == state.known_facts
     assert [("a1", "check_disk web-1", 9)] == [(one.artifact_id, one.step, one.bytes) for one in state.artifacts]
     assert (["clean_logs web-1"], "clean_logs web-1", []) == (state.plan, next_step(state), state.risk_flags)
     assert "clean" == next_step(seen(state, (call(2, "clean_logs"), Said("ok", "ran"))))
@@ -126,15 +131,16 @@ def test_what_did_not_work(end: Any) -> None:
 )
 def test_observed_again(plan: list[str], made: list[Any], data: st.DataObject) -> None:
     """After a crash a result comes again: nothing changes, also where an earlier call found the very same. A step leaves the plan once, by one call."""
-    state, steps = AgentState(goal="go", plan=plan), len(plan)
+    state = AgentState(goal="go", plan=plan)
     for number, (name, text, end) in enumerate(made):
         one = (call(number, name), Said(text, end))
         after = seen(state, one)
         assert after == seen(state, *[one] * data.draw(st.integers(1, 3)))
         assert len(after.known_facts) == number + 1
-        assert len(after.plan) == len(state.plan) - (end == "ran" and state.plan[:1] in ([name], [f"{name} web-1"]))
+        done = [step for step in state.plan if step in (name, f"{name} web-1")][: end == "ran"]
+        assert sorted([*after.plan, *done]) == sorted(state.plan)
+        assert [step for step in after.plan if step not in done] == [step for step in state.plan if step not in done]
         state = after
-    assert state.plan == plan[steps - len(state.plan) :]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +151,11 @@ def test_observed_again(plan: list[str], made: list[Any], data: st.DataObject) -
         ("clean_logs web-1", '{"host": "web-11"}', False),
         ("clean_logs web-1", '{"host": "web-1", "days": 7}', True),
         ("clean_logs web-1 7", '{"host": "web-1", "days": 8}', False),
-        ("run clean_logs on web-1, carefully: web-1", '{"host": "web-1"}', True),
+        ("run clean_logs on web-1, carefully: web-1", '{"host": "web-1"}', False),
+        ("clean_logs web-1 blue", '{"host": "web-1"}', False),
+        ("clean_logs", "{}", True),
         ("clean_logs", '{"host": "web-2"}', True),
-        ("clean_logs web-1", "{}", True),
+        ("clean_logs web-1", "{}", False),
         ("clean_logs web-1 web-2", '{"hosts": ["web-1", {"name": "web-2"}]}', True),
         ("clean_logs my shop", '{"app": "my shop"}', True),
         ("other web-1", '{"host": "web-1"}', False),
@@ -157,6 +165,25 @@ def test_which_step_a_call_does(step: str, arguments: str, done: bool) -> None:
     """The one that names its tool and nothing else than it was called with: cleaning one host is no step for another."""
     state = seen(AgentState(goal="go", plan=[step, "rest"]), (call(1, "clean_logs", arguments), Said("ok", "ran")))
     assert (["rest"] if done else [step, "rest"]) == state.plan
+    later = seen(AgentState(goal="go", plan=["first", step, step]), (call(1, "clean_logs", arguments), Said("ok", "ran")))
+    assert (["first", step] if done else ["first", step, step]) == later.plan
+
+
+def test_a_call_that_was_made_again() -> None:
+    """After a crash it may end otherwise: the newest fact is how it ended last, whatever it was before, and its step leaves the plan once."""
+    ends = [Said("error: busy", "failed"), Said("95%", "ran"), Said("45%", "ran"), Said("95%", "ran")]
+    state = AgentState(goal="go", plan=["check_disk web-1"] * 2)
+    for said in ends:
+        state = seen(state, *[(call(1), said)] * 2)
+        assert said.text == state.known_facts[-1].value
+    assert (["check_disk web-1"], ["failed: check_disk"], 4) == (state.plan, state.risk_flags, len(state.known_facts))
+
+
+@pytest.mark.parametrize("source", ["turn1_call1", "t2:turn1_call1", "", "t1"])
+def test_somebody_elses_fact(source: str) -> None:
+    """One of another run, or of a client that counts its calls as we do, keeps nothing from being learned."""
+    state = seen(AgentState(goal="go", plan=["check_disk"], known_facts=[Fact(key="disk", value="95%", source=source)]), (call(1), RAN))
+    assert (2, []) == (len(state.known_facts), state.plan)
 
 
 def test_what_a_call_had_asked() -> None:

@@ -50,6 +50,7 @@ def test_every_model_has_a_schema_that_refuses_more(model: type[BaseModel]) -> N
         ({"goal": "g", "goals": 1}, ("goals",)),
         ({"goal": "g", "budget": {"max_steps": -1}}, ("budget", "max_steps")),
         ({"goal": "g", "known_facts": [{"key": "k"}]}, ("known_facts", 0, "value")),
+        ({"goal": "g", "budget": {"max_wall_time_ms": 10**15}}, ("budget", "max_wall_time_ms")),
         ({"goal": "g", "schema_version": 2}, ("schema_version",)),
         ({"goal": "g", "constraints": {"human_in_the_loop": {"required_for_risk_levels": ["sudo"]}}},
          ("constraints", "human_in_the_loop", "required_for_risk_levels", 0)),

@@ -163,6 +163,14 @@ def test_nothing_said(said: str | None) -> None:
     assert (ModelUnavailable, "the model said nothing") == (type(error), str(error))
 
 
+@pytest.mark.parametrize("choices", [[], None, [{"index": 0}], [{"index": 0, "message": {"tool_calls": [{"type": "custom"}]}}]])
+@pytest.mark.parametrize(("usage", "tokens"), [({"total_tokens": 5_000}, 5_000), (None, 0), ({"total_tokens": "x"}, 0), ([], 0)])
+def test_what_an_answer_without_a_message_has_cost(choices: Any, usage: Any, tokens: int) -> None:
+    """What the endpoint says that it was; it is paid for like any other."""
+    error = asked(completion({}) | {"choices": choices, "usage": usage})
+    assert (ModelUnavailable, tokens) == (type(error), getattr(error, "tokens", None))
+
+
 def ended(reason: Any, message: Any, **more: Any) -> Turn | LabkitError:
     body = completion({"role": "assistant", **message}, **more)
     body["choices"][0]["finish_reason"] = reason
@@ -240,6 +248,6 @@ def test_the_same_run_as_with_the_script(stub_server: Callable[[str], str], sqli
         tools = {name: replace(tool(run, name), arguments=Place) for name in ("look", "clean")}
         task = bench.run(replace(bench.agent(deploys, tools), client=client), f"deploy {number}")
         told = [(update.step, update.status, update.message, update.tool) for update in bench.told(task.id)]
-        found.append((task.state, task.result, bench.messages(task.id)[1:], told, made, bench.state(task.id).known_facts))
+        found.append((task.state, task.result, bench.messages(task.id)[1:], told, made, [(fact.key, fact.value) for fact in bench.state(task.id).known_facts]))
     assert found[0] == found[1]
     assert (TaskState.COMPLETED, 3) == (found[0][0], len(found[0][4]))

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.agent.approval import approve
+from labkit.agent.cloud_tools import deployment_tools, disk_tools
 from labkit.agent.conversation import Message
 from labkit.agent.history import history_faults
 from labkit.agent.loop import Agent
 from labkit.agent.model import open_client
 from labkit.agent.script import ScriptedModel, calls, results, says
 from labkit.agent.state import AgentState, Constraints, HumanInTheLoop
-from labkit.agent.tools import deployment_tools, disk_tools
 from labkit.faults import End, Process, Scenario, every_process_ends
 from labkit.queue import TaskQueue
 from labkit.queue.job import Ask, Job

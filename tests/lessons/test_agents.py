@@ -129,7 +129,7 @@ def test_what_a_model_writes():
 def test_the_turns_of_all_processes_count():
     """Counted in a process they are given anew with each attempt; counted in the journal there are ten."""
     asked = [[mark.text for mark in row[1:]] for row in runs.questions().rows]
-    assert [["30", "38", "46"], ["10", "10", "10"]] == asked
+    assert [["30", "28", "26"], ["10", "10", "10"]] == asked
 
 
 def test_a_tool_without_a_key_is_asked_about():
