@@ -236,7 +236,7 @@ def _add_teaching(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--out", type=folder, required=True, metavar="DIR", help="where the report goes; one that is not finished there is gone on with")
     sub.add_argument("--masters", type=folder, default=Path("solutions"), metavar="DIR", help="default: solutions")
     sub.add_argument("--seed", type=count, default=1, metavar="N", help="of the second run; keep it to yourself until all have returned (default: 1)")
-    sub.add_argument("--isolation", default="", metavar="LEVEL", help="process, user or namespace; refused where it cannot be had (default: the strongest here)")
+    sub.add_argument("--isolation", default="", metavar="LEVEL", help="process, user or namespace; (default: the strongest here)")
     sub.add_argument("--jobs", type=count, default=0, metavar="N", help="learners at once (default: one per processor)")
     sub.add_argument("--database", choices=("sqlite", "postgres"), help="only this database (default: both)")
     sub = add("lint", lint, "Look whether a course's masters, release and corpus are fit to be handed out.", "labkit lint")

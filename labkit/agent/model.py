@@ -100,7 +100,7 @@ class _Blot:
         if response.is_error:
             body = response.read()
             for form in (body, _plain(body)):
-                for told in (self.key.encode(), json.dumps(self.key)[1:-1].encode()):
+                for told in (json.dumps(self.key)[1:-1].encode(), self.key.encode()):
                     if told in form:
                         response._content = form = form.replace(told, BLOT)  # httpx offers no other way
 

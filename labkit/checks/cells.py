@@ -1,7 +1,7 @@
 """Where an answer stands: in a file, or in the cell of a notebook whose first line is `# labkit: <id>`.
 
-From the cells before it come the statements that define what the answer uses, directly or through another one, in their order. What a cell shows or checks
-stays behind.
+From the other cells come the statements that define or change what the answer uses, directly or through another one, in their order, those before it first.
+What a cell shows or checks stays behind.
 
 Not handled here: a notebook that is out to deceive (see the grader), and whether the answer is any good.
 """
@@ -9,11 +9,13 @@ Not handled here: a notebook that is out to deceive (see the grader), and whethe
 from __future__ import annotations
 
 import ast
+import builtins
 import json
 import re
 import stat
+import symtable
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ def from_notebook(text: str, exercise: str, path: str) -> str:
     marked = [index for index, cell in enumerate(cells) if anchor_of(cell) == exercise]
     if not marked:
         raise UsageError(f"{path} has no cell that begins with `# labkit: {exercise}`")
-    return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]])
+    return with_what_it_uses(cells[marked[-1]], cells[: marked[-1]], cells[marked[-1] + 1 :])
 
 
 def _source(cell: Mapping[str, Any]) -> str:
@@ -78,26 +80,53 @@ def anchor_of(source: str) -> str | None:
     return match.group(1) if match else None
 
 
-def with_what_it_uses(answer: str, earlier: Sequence[str]) -> str:
-    """The answer, and in front of it the statements of earlier cells that define a name it uses, directly or through another one."""
+def with_what_it_uses(answer: str, earlier: Sequence[str], later: Sequence[str] = ()) -> str:
+    """The answer, and in front of it the statements of other cells that define or change a name it uses, directly or through another one.
+
+    What no earlier cell defines is taken from a later one: a learner writes it there, and runs the answer again.
+    """
     answer = without_magics(answer)
     tree, own = parse(answer), anchor_of(answer)
     if tree is None:
         return answer
-    cells = [without_magics(cell) for cell in earlier if own is None or anchor_of(cell) != own]
-    statements = [node for cell in cells for node in _statements(parse(cell))]
-    needed, chosen = _used(tree) | {"*"}, set[int]()
-    while True:
-        more = {at for at, node in enumerate(statements) if at not in chosen and _defined(node) & needed}
-        if not more:
-            break
-        chosen |= more
-        needed = needed.union(*(_used(statements[at]) for at in more))
+
+    def statements(cells: Sequence[str]) -> list[ast.stmt]:
+        kept = [without_magics(cell) for cell in cells if own is None or anchor_of(cell) != own]
+        return [node for cell in kept for node in _statements(parse(cell))]
+
     try:
-        front = [ast.unparse(statements[at]) for at in sorted(chosen)]
+        needed = _free(tree)
+        before = _closure(statements(earlier), needed | {"*"})
+        there = {name for node in [*tree.body, *before] for name in _defined(node)}
+        missing = needed.union(*map(_free, before)) - there - {*dir(builtins)}
+        behind = _closure(statements(later), missing, there) if missing else []
+        front = [ast.unparse(node) for node in [*before, *behind]]
     except RecursionError:
         raise UsageError("a cell that the answer uses is nested too deeply") from None
     return _future_first(tree, front, answer) if front else answer
+
+
+def _closure(statements: Sequence[ast.stmt], needed: set[str], there: Set[str] = frozenset()) -> list[ast.stmt]:
+    """Those that define or change one of these names, or one that they use themselves and that is not `there`."""
+    chosen = set[int]()
+    while True:
+        more = {at for at, node in enumerate(statements) if at not in chosen and _defined(node) & needed}
+        if not more:
+            return [statements[at] for at in sorted(chosen)]
+        chosen |= more
+        needed = needed.union(*(_free(statements[at]) for at in more)) - there
+
+
+def _free(tree: ast.AST) -> set[str]:
+    """The names that a piece of code takes from around it: no parameters, and no names of a function's own."""
+    tables = [symtable.symtable(ast.unparse(tree), "cell", "exec")]
+    found = set[str]()
+    while tables:
+        table = tables.pop()
+        outer = table.get_type() == "module"
+        found |= {one.get_name() for one in table.get_symbols() if one.is_referenced() and (outer or one.is_global())}
+        tables += table.get_children()
+    return found
 
 
 def without_magics(cell: str) -> str:
@@ -150,12 +179,21 @@ def _statements(tree: ast.Module | None) -> Iterator[ast.stmt]:
             node.names = [alias for alias in node.names if alias.name in NAMES or alias.name == "*"]
             if not node.names:
                 continue
-        if not isinstance(node, ast.Expr) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+        if not isinstance(node, ast.Expr) or _changed_by(node) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
             yield node
 
 
-def _used(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+def _changed_by(statement: ast.Expr) -> str:
+    """The name on which a statement calls a method (`waits.append(1)`), "" for any other."""
+    inner: ast.AST = statement.value.func if isinstance(statement.value, ast.Call) else statement.value
+    called = isinstance(inner, ast.Attribute)
+    while isinstance(inner, (ast.Attribute, ast.Subscript)):
+        inner = inner.value
+    return inner.id if called and isinstance(inner, ast.Name) else ""
+
+
+def _used(tree: ast.AST | None) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
 
 
 def _defined(statement: ast.stmt) -> set[str]:
@@ -168,7 +206,12 @@ def _defined(statement: ast.stmt) -> set[str]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         return {name for target in targets for name in _used(target)}
     if isinstance(statement, ast.Expr):
-        return {part.target.id for part in ast.walk(statement) if isinstance(part, ast.NamedExpr)}
+        return {part.target.id for part in ast.walk(statement) if isinstance(part, ast.NamedExpr)} | ({_changed_by(statement)} - {""})
+    bound = set[str]()
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        bound = _used(statement.target)
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        bound = {name for item in statement.items for name in _used(item.optional_vars)}
     inside = list(ast.iter_child_nodes(statement))
     deeper = [child for node in inside if isinstance(node, (ast.ExceptHandler, ast.match_case)) for child in node.body]
-    return {name for node in [*inside, *deeper] if isinstance(node, ast.stmt) for name in _defined(node)}
+    return bound.union(*(_defined(node) for node in [*inside, *deeper] if isinstance(node, ast.stmt)))

@@ -44,6 +44,7 @@ HOMES = VALUES | {
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")
 TYPE_CHECKING = "TYPE_CHECKING"
+MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 PACKAGE = Path(__file__).resolve().parents[1]
 
 refused: list[str] = []  # while answers ran in this process, in order
@@ -71,7 +72,7 @@ def diagnosis(why: str) -> str:
 def look_at_imports(tree: ast.Module) -> None:
     """Raise `Forbidden` for an import that the source shows, also one by the name of a module in a text.
 
-    What stands under `if TYPE_CHECKING:` is for who reads types and never runs; where it does run all the same the import itself says no.
+    What stands under `if TYPE_CHECKING:` or `if __name__ == "__main__":` never runs in a check; where it does all the same the import itself says no.
     """
     for node in _that_run(tree):
         if isinstance(node, ast.Import):
@@ -87,14 +88,18 @@ def look_at_imports(tree: ast.Module) -> None:
 
 
 def _that_run(tree: ast.Module) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING:`."""
+    """All nodes but those under `if TYPE_CHECKING:` and `if __name__ == "__main__":`."""
     waiting = deque[ast.AST]([tree])
     while waiting:
         node = waiting.popleft()
         yield node
-        typing_only = isinstance(node, ast.If) and TYPE_CHECKING in (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
-        left_out = node.body if typing_only and isinstance(node, ast.If) else []
+        left_out = node.body if isinstance(node, ast.If) and _never_true(node.test) else []
         waiting += [child for child in ast.iter_child_nodes(node) if child not in left_out]
+
+
+def _never_true(test: ast.expr) -> bool:
+    """Whether this is false wherever an answer is checked."""
+    return TYPE_CHECKING in (getattr(test, "id", ""), getattr(test, "attr", "")) or ast.unparse(test) in MAIN
 
 
 def _is_our_module(text: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from labkit.checks.exercise import Exercise, Finding, Property, Seen
+from labkit.checks.exercise import Exercise, Finding, Property, Seen, seed_of
 from labkit.checks.slips import OWN, OWN_ERROR, slip, with_place
 from labkit.checks.texts import printable
 from labkit.faults.report import BROKEN as BROKEN
@@ -100,8 +100,9 @@ class Jury:
     def _keep(self, name: str, found: Finding, token: str) -> None:
         found = replace(found, message=(found.message.splitlines() or [""])[0][:400])
         schedule = token.partition(":")[2]
-        # a run in which the answer's own code failed says the least about any property
-        simplicity = (found.diagnosis in OWN, schedule.count("+"), schedule.count("x"), len(schedule))
+        # a run in which the answer's own code failed says the least about any property, and one that everybody can look up the most
+        drawn = seed_of(token.partition("/")[0]) is not None
+        simplicity = (found.diagnosis in OWN, drawn, schedule.count("+"), schedule.count("x"), len(schedule))
         if name not in self.worst or simplicity < self.worst[name][0]:
             self.worst[name] = (simplicity, found, token)
 

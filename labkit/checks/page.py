@@ -41,13 +41,16 @@ STYLE = BASE_STYLE + "".join(
 GOOD_TO_KNOW = "A crash point is a place where the process was killed; a state is what was then stored and what the cloud had done."
 
 
-def page(report: CheckReport, drawing: str = "") -> str:
-    """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup."""
+AGAIN = "Changed the answer? Run its cell, then this one."
+
+
+def page(report: CheckReport, drawing: str = "", again: str = AGAIN) -> str:
+    """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup; `again` is how one checks anew from here."""
     sign, cls = SIGNS.get(report.verdict, ("?", ""))
     head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
     broken = [_broken(one, drawing) for one in [report.first_broken] if one is not None]
     out = [element("div", escape(report.message))] if report.properties and report.message else []
-    parts = [f"<style>{STYLE}</style>", head, *out, *broken, *_next(report), *_rest(report), *_printed(report)]
+    parts = [f"<style>{STYLE}</style>", head, *out, *broken, *_next(report, again), *_rest(report), *_printed(report)]
     return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
 
 
@@ -120,13 +123,13 @@ def _printed(report: CheckReport) -> list[str]:
     return [_folded("what your answer printed", f'<pre class="lk-say">{escape(text)}</pre>')]
 
 
-def _next(report: CheckReport) -> list[str]:
+def _next(report: CheckReport, again: str) -> list[str]:
     """What to do now, where something is missing or wrong."""
     if report.verdict == HOLDS:
         return []
     first = {
-        BROKEN: "Mend this one first: others often go with it. Changed the answer? Run its cell, then this one.",
+        BROKEN: f"Mend this one first: others often go with it. {again}",
         NOT_ATTEMPTED: "Replace the ... in the answer, run its cell, then this one.",
-    }.get(report.verdict, "Changed the answer? Run its cell, then this one.")
+    }.get(report.verdict, again)
     stuck = element("code", escape(f'hint("{report.exercise}", 1)'))
     return [element("div", f"{first} Stuck? {stuck}", cls="lk-next")]

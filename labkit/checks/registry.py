@@ -47,7 +47,7 @@ def _fixed(exercise: str, folder: str) -> Exercise:
     return _load_own(exercise, folder) if folder else _load(exercise)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=32, typed=True)
 def _seeded(exercise: str, folder: str, seed: int) -> Exercise:
     return _fixed(exercise, folder).seeded(seed)
 

@@ -39,22 +39,29 @@ def without_checks(source: str) -> str:
 
 
 def _without_checks(source: str) -> str:
-    """Without what calls check, show or hint at the top, and without the import of them; what a learner calls so stays."""
+    """Without what calls check, show or hint at the top or uses what they said, and without the import of them; what a learner calls so stays."""
     tree, lines = parse(source), source.split("\n")
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} if tree else set()
     calls = {name for name in CALLS if name not in own}
+    gone = set[str]()  # names that hold what a check said
     for node in tree.body if tree else ():
         last = node.end_lineno or node.lineno
+        defines = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
         if isinstance(node, ast.ImportFrom) and node.module == "labkit" and any(alias.name in calls for alias in node.names):
             node.names = [alias for alias in node.names if alias.name not in calls]
             lines[node.lineno - 1 : last] = [ast.unparse(node) if node.names else ""] + [""] * (last - node.lineno)
-        elif isinstance(node, ast.Expr | ast.Assign) and any(_calls(part, calls) for part in ast.walk(node)):
+        elif not defines and any(_calls(part, calls) or getattr(part, "id", "") in gone for part in ast.walk(node)):
+            gone |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
             lines[node.lineno - 1 : last] = [""] * (last - node.lineno + 1)
     return "\n".join(lines)
 
 
 def _calls(node: ast.AST, names: set[str]) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func
+    of_labkit = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "labkit" and called.attr in names
+    return of_labkit or (isinstance(called, ast.Name) and called.id in names)
 
 
 def _anchored(source: str, exercise: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,8 @@ SEPARATOR = "__"
 LEFT_OUT = ("__pycache__", "__MACOSX", "node_modules", "site-packages", "Thumbs.db", "desktop.ini")  # what programs leave behind
 ENVIRONMENT = "pyvenv.cfg"  # in the folder of a virtual environment
 ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar")
-COPY = re.compile(r"(?:\s*\((\d+)\)|-Copy(\d+)|\s+-\s+Copy|\s+copy(?:\s+(\d+))?)$", re.IGNORECASE)  # what programs call a second one
+# what programs call a second one
+COPY = re.compile(r"(?:\s*\((\d+)\)|-Copy(\d+)|\s+-\s+(?:Copy|Kopie|Copie|copia|копия)|\s+copy(?:\s+(\d+))?)$", re.IGNORECASE)
 HIDDEN = re.compile(r"\.(?!\.)")  # a name that begins with two dots is odd, but nobody's habit
 MOST_FILES = 200  # of one learner: the others are strays
 DEEPEST = 40  # folders within folders
@@ -46,14 +48,19 @@ def collect(folder: Path, assignments: Mapping[str, Iterable[str]]) -> Collected
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
             files, others = _below(path, known)
-            found.setdefault(entry.name, []).extend(files[:MOST_FILES])
+            found.setdefault(_name(entry.name), []).extend(files[:MOST_FILES])
             strays += [_shown(other, folder) for other in others]
             strays += [f"{_shown(path, folder)}: {counted(len(files) - MOST_FILES, 'file')} too many"] if len(files) > MOST_FILES else []
         elif learner := _learner(path, known) if entry.is_file(follow_symlinks=False) else "":
-            found.setdefault(learner, []).append(path)
+            found.setdefault(_name(learner), []).append(path)
         else:
             strays.append(_shown(path, folder))
     return Collected({learner: found[learner] for learner in sorted(found)}, strays)
+
+
+def _name(learner: str) -> str:
+    """One spelling of a name: a letter with an accent is one character on some disks and two on others."""
+    return unicodedata.normalize("NFC", learner)
 
 
 def called(path: Path) -> str:

@@ -64,7 +64,7 @@ def grade(
     told: Callable[[object], object] = lambda said: None,
 ) -> Gradebook:
     """Grade a folder of submissions into `out`. Raises `UsageError` for what makes grading impossible before anything is graded or written."""
-    _look(folder, out, databases)
+    _look(folder, out, masters, databases)
     given = assignments.read(masters)
     with Box(isolation, private=[folder, out, masters]) as box:
         how = How(seed, databases, box)
@@ -84,12 +84,14 @@ def grade(
     return book
 
 
-def _look(folder: Path, out: Path, databases: Sequence[str]) -> None:
+def _look(folder: Path, out: Path, masters: Path, databases: Sequence[str]) -> None:
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder: name the one with the learners' files in it")
     here, there = folder.resolve(), out.resolve()
     if there.is_relative_to(here) or here.is_relative_to(there):
         raise UsageError("the report must not lie in the folder of the submissions, nor the other way round: it would be graded next time")
+    if there.is_relative_to(masters.resolve()) or masters.resolve().is_relative_to(there):
+        raise UsageError("the report must not lie in the folder of the masters, nor the other way round")
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name another folder with --out")
     if find_spec("nbval") is None:

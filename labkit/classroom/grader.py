@@ -14,6 +14,7 @@ from pathlib import Path
 
 from labkit.checks.judge import CheckReport
 from labkit.checks.replay import run_replay
+from labkit.checks.texts import printable
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box
 from labkit.classroom.collect import called
@@ -49,8 +50,16 @@ def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Ass
         row.flags += [flag for flag in found.flags if flag not in row.flags]
         for exercise, placed in found.answers.items():
             _settle(row.entries[exercise], placed, how)
+    _tell_unused(row, submissions, spliced)
     _run_notebooks(row, spliced, how)
     return row
+
+
+def _tell_unused(row: Row, submissions: Sequence[Submission], spliced: Mapping[str, Spliced]) -> None:
+    """A file from which no answer was taken is told: a learner will ask for it."""
+    used = {placed.file for found in spliced.values() for placed in found.answers.values()}
+    for name in sorted({one.name for one in submissions} - used):
+        row.flags.append(Flag("not used", f"no answer was found in {printable(name)}"))
 
 
 def _read(row: Row, files: Iterable[Path]) -> list[Submission]:

@@ -37,8 +37,12 @@ def lint(course: Path, told: Callable[[object], object] = lambda said: None) -> 
     masters = course / MASTERS
     if not masters.is_dir():
         raise UsageError(f"{course} holds no folder `{MASTERS}`: name the folder of a course, that is the one with the masters' folder in it")
-    given = assignments.read(masters)
-    found = [*_masters(masters), *_released(course, masters)]
+    found = [*_masters(masters)]
+    try:
+        given = assignments.read(masters)
+        found += _released(course, masters)
+    except UsageError as error:  # without masters that can be read there is nothing to hold against anything
+        return [*found, *([str(error)] if str(error) not in found else [])]
     for assignment in given:
         for exercise in assignment.points:
             told(f"lint: {exercise}")
@@ -51,8 +55,12 @@ def _masters(masters: Path) -> Iterator[str]:
     for path in sorted(path for path in masters.rglob("*") if path.is_file() and ".ipynb_checkpoints" not in path.parts):
         if path.suffix != ".ipynb":
             yield f"{path}: a stray file; only notebooks belong here"
-        elif path.read_bytes() != dump(normalise(load(path))):
-            yield f"{path}: not in normal form: python -m labkit.classroom.normalise {path}"
+            continue
+        try:
+            if path.read_bytes() != dump(normalise(load(path))):
+                yield f"{path}: not in normal form: python -m labkit.classroom.normalise {path}"
+        except UsageError as error:
+            yield str(error)
 
 
 def _released(course: Path, masters: Path) -> Iterator[str]:

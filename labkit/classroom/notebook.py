@@ -27,6 +27,8 @@ def load(path: Path) -> Notebook:
         raise UsageError(f"{path} is not JSON: {error}") from error
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list):
         raise UsageError(f"{path} is no notebook: it has no cells")
+    if not isinstance(book.get("metadata", {}), dict):
+        raise UsageError(f"{path} is no notebook: its metadata is no object")
     if book.get("nbformat") != 4:
         raise UsageError(f"{path} has notebook format {book.get('nbformat')!r}; open it and save it anew for format 4")
     for number, cell in enumerate(book["cells"], 1):

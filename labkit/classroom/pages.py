@@ -21,6 +21,7 @@ from labkit.faults.paint import element, escape
 from labkit.plural import counted
 
 MOST_MISCONCEPTIONS = 30
+AGAIN = "Changed the answer? Run its cell and the check in your notebook."
 
 STYLE = """
 :root{color-scheme:light dark}
@@ -28,7 +29,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top}
-th{white-space:nowrap}td.n,th.n{text-align:right}
+th{white-space:nowrap}td{overflow-wrap:anywhere;min-width:2.5rem}td.n,th.n{text-align:right}
 .wide{overflow-x:auto}
 .aside{opacity:.75;font-size:.9rem}
 tbody tr:hover{background:rgba(128,128,128,.12)}
@@ -41,7 +42,7 @@ def learner(row: Row, book: Gradebook) -> bytes:
     """What one learner gets back."""
     head = element("h1", f"{escape(row.learner)}: {number(row.points)} of {row.most} points")
     parts = [_exercise(entry) for entry in row.entries.values()]
-    about = element("p", escape(_graded_on(book)), cls="aside")
+    about = element("p", escape(_graded_on(book, but="seed")), cls="aside")  # who hands in again must not know it
     return _document(f"{row.learner}: labkit", head + _overview(row) + "".join(parts) + about)
 
 
@@ -57,7 +58,7 @@ def _overview(row: Row) -> str:
 def _exercise(entry: Entry) -> str:
     title = registry.find(entry.exercise).title
     head = element("h2", f"{escape(entry.exercise)}: {escape(title)} ({_points(entry)})", id=entry.exercise)
-    body = page(entry.report, entry.picture) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
+    body = page(entry.report, entry.picture, again=AGAIN) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
     if entry.report and entry.state == "tampered":
         body = element("p", escape(f"tampered: {entry.reason}")) + body
     if entry.public not in ("", PASSED):
@@ -136,11 +137,12 @@ def _flags_of(book: Gradebook) -> list[tuple[str, str, str]]:
 def _flags(book: Gradebook) -> str:
     rows = [*_flags_of(book), *(("", "", f"fits nobody: {stray}") for stray in book.strays)]
     body = "".join(element("tr", "".join(_td(escape(part)) for part in one)) for one in rows)
-    return element("div", element("table", element("tbody", body)), cls="wide")
+    head = element("tr", "".join(element("th", one) for one in ("learner", "exercise", "what was seen")))
+    return element("div", element("table", element("thead", head) + element("tbody", body)), cls="wide")
 
 
-def _graded_on(book: Gradebook) -> str:
-    return "; ".join(f"{name}: {said}" for name, said in book.how.items() if name != "promises") + f". {book.how.get('promises', '')}"
+def _graded_on(book: Gradebook, but: str = "") -> str:
+    return "; ".join(f"{name}: {said}" for name, said in book.how.items() if name not in ("promises", but)) + f". {book.how.get('promises', '')}"
 
 
 def _points(entry: Entry) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from labkit.checks.answer import is_stub
 from labkit.checks.cells import parse
@@ -23,6 +24,7 @@ from labkit.classroom.submission import Flag, Submission, SubmittedCell
 
 ANSWERED, UNTOUCHED, MISSING = "answered", "untouched", "missing"
 MOST_TRIED = 40  # cells that claim to be one answer: of more, the last
+T = TypeVar("T")
 Fits = Callable[[Submission, SubmittedCell], bool]
 
 
@@ -52,6 +54,11 @@ class Found:
     @property
     def source(self) -> str:
         return text_of(self.cells)
+
+    @property
+    def behind(self) -> list[SubmittedCell]:
+        """The code cells behind the last of them."""
+        return [one for one in self.submission.cells[self.cells[-1].number :] if one.kind == "code"]
 
     @property
     def before(self) -> list[SubmittedCell]:
@@ -90,10 +97,20 @@ def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
     own = {str(about(cell)["id"]) for cell in book["cells"] if about(cell)}
     name = str(about(book).get("assignment", ""))
 
+    @_once
     def mine(one: Submission) -> bool:
         """Whether a file may be this notebook: it is called so, says so, or speaks of no other exercise."""
         spoken = {spoken for cell in one.cells for spoken in (*anchors(cell.source), str(cell.labkit.get("id", "")))} - {""}
         return belongs(one, asked.id, name) or bool(spoken & own) or not spoken
+
+    @_once
+    def between(one: Submission) -> range:
+        """The numbers of the cells where the answer's cell stood: between what was handed out directly in front of it and behind it."""
+        sources = [" ".join(text(given["source"]).split()) for given in book["cells"]]
+        there = {" ".join(other.source.split()): other.number for other in one.cells}
+        front = next((there[source] for source in reversed(sources[: asked.place]) if source in there), None)
+        behind = next((there[source] for source in sources[asked.place + 1 :] if source in there), None)
+        return range(0) if front is None or behind is None else range(front + 1, behind)
 
     def names(cell: SubmittedCell) -> bool:
         there = outline(cell.source).names
@@ -105,7 +122,7 @@ def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
         "cell id": lambda one, cell: cell.id == asked.cell["id"] and belongs(one, asked.id, name) and free(one, cell),
         "name": lambda one, cell: mine(one) and free(one, cell) and names(cell),
         "file name": lambda one, cell: one.name.lower().endswith(".py") and len(one.cells) == 1 and belongs(one, asked.id, name),
-        "position": lambda one, cell: belongs(one, asked.id, name) and free(one, cell) and _between(one, cell, asked, book),
+        "position": lambda one, cell: belongs(one, asked.id, name) and free(one, cell) and cell.number in between(one),
     }
 
 
@@ -122,13 +139,16 @@ def _free(asked: Wanted, book: Notebook) -> Fits:
     return free
 
 
-def _between(one: Submission, cell: SubmittedCell, asked: Wanted, book: Notebook) -> bool:
-    """Whether a cell stands where the answer's cell stood: between what was handed out directly in front of it and behind it."""
-    sources = [" ".join(text(given["source"]).split()) for given in book["cells"]]
-    there = {" ".join(other.source.split()): other.number for other in one.cells}
-    front = next((there[source] for source in reversed(sources[: asked.place]) if source in there), None)
-    behind = next((there[source] for source in sources[asked.place + 1 :] if source in there), None)
-    return front is not None and behind is not None and front < cell.number < behind
+def _once(ask: Callable[[Submission], T]) -> Callable[[Submission], T]:
+    """A question about a file, answered once for all its cells: else the time grows with their square."""
+    known: dict[int, T] = {}
+
+    def answer(one: Submission) -> T:
+        if id(one) not in known:
+            known[id(one)] = ask(one)
+        return known[id(one)]
+
+    return answer
 
 
 def _another(cell: SubmittedCell, exercise: str) -> bool:

@@ -183,11 +183,7 @@ def command(masters: Path, out: Path | None = None, *, check: bool = False) -> i
     if not changed + lost:
         print(f"{target}: nothing to change")
     for name in changed + lost:
-        print(f"{'would change' if check else 'removed' if name in lost else 'written'}: {target / name}")
-    if check:
-        return 1 if changed or lost else 0
-    for name in changed:
-        write(target / name, files[name])
-    for name in lost:
-        (target / name).unlink()
-    return 0
+        if not check:
+            write(target / name, files[name]) if name in files else (target / name).unlink()
+        print(f"{'would change' if check else 'written' if name in files else 'removed'}: {target / name}")
+    return 1 if check and changed + lost else 0

@@ -35,6 +35,7 @@ class Placed:
     rule: str
     state: str
     flags: tuple[Flag, ...] = ()
+    file: str = ""  # in which it was found, by name
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,17 @@ def _place(asked: Wanted, released: Notebook, submissions: Sequence[Submission])
     """(what was found, the text of the answer's cell, the learner's own cells in front of it)."""
     state, found = placing.find(asked, released, submissions)
     if state != ANSWERED or found is None:
-        return Placed(asked.id, None, found.rule if found else "", state), "", []
+        return Placed(asked.id, None, found.rule if found else "", state, file=found.submission.name if found else ""), "", []
     own, flags = clean(found.source, asked.id)
     flags = (*flags, *_marks(found, asked)) if "marks" not in [flag.kind for flag in flags] else flags
     setup = [text(cell["source"]) for cell in released["cells"][: asked.place] if cell["cell_type"] == "code" and about(cell).get("role") != "solution"]
     try:
-        source = with_what_it_uses(own, [*map(without_checks, setup), *(_piece(cell, asked) for cell in found.before)])
+        before, behind = ([_piece(cell, asked) for cell in cells] for cells in (found.before, found.behind))
+        source = with_what_it_uses(own, [*map(without_checks, setup), *before], behind)
     except UsageError as error:
         source, flags = own, (*flags, Flag("not used", f"{asked.id}: {error}"))
-    return Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags)), own, list(_extra(found, asked, released))
+    placed = Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags), found.submission.name)
+    return placed, own, [*_extra(found, asked, released), *_from_below(source, own, before, setup)]
 
 
 def _piece(cell: SubmittedCell, asked: Wanted) -> str:
@@ -96,6 +99,14 @@ def _extra(found: Found, asked: Wanted, released: Notebook) -> Iterator[str]:
         source = _piece(cell, asked)
         if source.strip() and not list(anchors(source)):
             yield source
+
+
+def _from_below(source: str, own: str, before: list[str], setup: list[str]) -> Iterator[str]:
+    """What an answer takes from cells behind it, which a notebook that is run from top to bottom needs in front of it."""
+    without = _used(own, [*map(without_checks, setup), *before])
+    whole = source.rpartition(f"\n{OWN_CELL}\n")[0]
+    if whole != without:
+        yield whole.removeprefix(without).strip("\n")
 
 
 def _used(answer: str, cells: list[str]) -> str:

@@ -138,6 +138,6 @@ def test_the_first_result_is_what_everybody_tells(engine: Engine) -> None:
     """Of two results of one call both callers are given the first, and one that begins learns whether it is the one."""
     one, other = ToolJournal(engine, "t1"), ToolJournal(engine, "t1")
     assert (True, False, 1) == (one.begin_call("c"), other.begin_call("c"), other.begun("c"))
-    assert (True, False, 2) == (other.begin("c", 1), one.begin("c", 1), one.begun("c"))
+    assert (True, False, 2) == (other.begin_call("c", 1), one.begin_call("c", 1), one.begun("c"))
     assert ("first", "first", "first") == (one.settle("c", "first"), other.settle("c", "second"), other.result("c"))
     assert 0 == other.begun("d")

@@ -232,3 +232,39 @@ def test_stubs_are_counted():
     for source, said in (("def f(): ...\ndef g(): return 1\n", "f is still the stub"), ("def f(): ...\ndef g(): ...\n", "f, g are still stubs")):
         with pytest.raises(NotAttempted, match=f"^{said}$"):
             look(source, asked)
+
+
+OTHER_CELLS = {  # what a learner writes beside the answer, and runs
+    "filled in a loop": ["WAITS = []\nfor n in range(3):\n    WAITS.append(2**n)"],
+    "filled in another cell": ["WAITS = []", "WAITS.extend([1, 2, 4])"],
+    "an item set": ["WAITS = [1, 2, 0]", "WAITS[2] = 4"],
+    "bound by a loop": ["for WAITS in ([1], [1, 2, 4]):\n    pass"],
+    "bound by with": ["from contextlib import nullcontext\nwith nullcontext([1, 2, 4]) as WAITS:\n    pass"],
+}
+
+
+@pytest.mark.parametrize("cells", OTHER_CELLS)
+def test_cells_that_change_what_is_used_come_along(cells):
+    """A name that is bound or changed by any statement of other cells is what the learner's kernel has."""
+    names = {}
+    exec(with_what_it_uses("# labkit: x\ndef f():\n    return WAITS", OTHER_CELLS[cells]), names)
+    assert names["f"]() == [1, 2, 4]
+
+
+def test_what_only_a_later_cell_defines_comes_along():
+    """A helper that stands below was run before the answer was checked; one that is defined above too is the one above."""
+    names = {}
+    exec(with_what_it_uses("# labkit: x\ndef f():\n    return a() + b", ["b = 1"], ["b = 10", "def a():\n    return c", "c = 5"]), names)
+    assert names["f"]() == 6
+
+
+def test_trials_with_the_names_of_parameters_stay_behind():
+    """What a learner calls like a parameter to try the answer out is not used by it."""
+    source = with_what_it_uses("# labkit: x\ndef f(clock):\n    last = clock.now()\n    return last", ["clock = Broken()", "last = clock.now()"])
+    assert "Broken" not in source
+
+
+def test_a_check_of_its_own_file(tmp_path):
+    """What runs only as a program is not run here, and what it imports is not used by the answer."""
+    own = "if __name__ == \"__main__\":\n    from labkit import check\n    check(\"retry\")\n"
+    look(f"def execute_with_retry(fn, max_attempts, clock):\n    return fn()\n{own}", registry.find("retry"))

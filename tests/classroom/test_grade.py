@@ -150,6 +150,12 @@ def test_a_learner_who_left(returned, course, tmp_path):
     assert sorted(path.name for path in (out / "learners").glob("*.html")) == ["ann.html", "cid.html", "dan.html", "notes.html"]
 
 
+def test_a_report_among_the_masters(returned, course):
+    """A report beside the masters would be one of them."""
+    with pytest.raises(UsageError, match="masters"):
+        graded(returned, course, course / "solutions/report")
+
+
 @pytest.mark.parametrize("out", ["returned/report", ".", "returned"])
 def test_a_report_where_it_must_not_be(returned, course, tmp_path, out):
     """A report among the submissions would be graded next time: refused, and nothing is written."""
@@ -167,6 +173,16 @@ def test_what_makes_grading_impossible(returned, course, tmp_path):
         with pytest.raises(UsageError):
             grade(folder, tmp_path / "report", masters, databases=("sqlite",), isolation=level)
     assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.usefixtures("notebooks_run")
+def test_a_file_without_an_answer(course, tmp_path):
+    """Who handed in something that answers nothing is told which file it was."""
+    (tmp_path / "returned/ann").mkdir(parents=True)
+    (tmp_path / "returned/ann/solution.py").write_text("def my_delay(n):\n    return n\n")
+    (row,) = graded(tmp_path / "returned", course, tmp_path / "report").rows
+    assert [(flag.kind, flag.text) for flag in row.flags] == [("not used", "no answer was found in solution.py")]
+    assert row.entries["backoff"].state == "missing"
 
 
 @pytest.mark.usefixtures("notebooks_run")

@@ -65,6 +65,15 @@ def test_what_an_author_forgets(course, forgotten):
     assert [line for line in lint.lint(course) if said in line] != []
 
 
+def test_a_master_that_cannot_be_read(course):
+    """One bad master hides no other finding."""
+    (course / "solutions/broken.ipynb").write_text("{")
+    (course / "solutions/notes.txt").write_text("x")
+    found = "\n".join(lint.lint(course))
+    assert "broken.ipynb is not JSON" in found
+    assert "notes.txt: a stray file" in found
+
+
 def test_a_folder_without_a_course(tmp_path):
     """Where there is no folder of masters, one line says what is wanted."""
     with pytest.raises(UsageError, match="solutions"):

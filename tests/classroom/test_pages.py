@@ -41,6 +41,13 @@ def test_a_learner_sees_points_reason_and_what_broke():
         assert said in page
 
 
+def test_the_seed_is_for_the_instructor():
+    """A learner may hand in again, so no learner's page tells the seed; the class page does."""
+    made = example()
+    assert b"seed" not in pages.learner(made.rows[0], made)
+    assert b"seed: 1" in pages.of_class(made, links(made))
+
+
 def test_flags_are_for_the_instructor():
     """A suspicion is not told to the learner; the class page tells it, with the learner's name."""
     made = example()

@@ -116,6 +116,17 @@ def helper_above(cells, at):
     cells.insert(at, {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None})
 
 
+def helper_below(cells, at):
+    """The same in a cell below: written after a red one, run, and then the answer again."""
+    helper_above(cells, at)
+    cells.insert(at + 2, cells.pop(at))
+
+
+def keeps_the_report(cells, at):
+    """The answer's cell checks itself, and looks at what the check said."""
+    cells[at]["source"] = text(cells[at]["source"]) + '\nresult = check("retry")\nprint(result)\nassert result.report.verdict == "holds"'
+
+
 def changed_check(cells, at):
     next(cell for cell in cells if about(cell).get("role") == "check")["source"] = "print('holds')"
 
@@ -144,6 +155,9 @@ def nested(depth):
     return b'{"cells": ' + b"[" * depth + b"]" * depth + b"}"
 
 
+OWN_CHECK = '\n\nif __name__ == "__main__":\n    from labkit import check\n\n    check("retry")\n'
+
+
 ANIMALS = {
     "as handed out": (lambda book, answer: dumped(book), UNTOUCHED),
     "answered": (lambda book, answer: dumped(filled(book, answer)), ANSWERED),
@@ -161,6 +175,9 @@ ANIMALS = {
     "timed": (changed(timed), ANSWERED),
     "NBVAL_SKIP": (changed(skipping), ANSWERED),
     "a helper above": (changed(helper_above), ANSWERED),
+    "a helper below": (changed(helper_below), ANSWERED),
+    "keeps the report": (changed(keeps_the_report), ANSWERED),
+    "checks itself": (lambda book, answer: {"retry.py": (answer + OWN_CHECK).encode()}, ANSWERED),
     "the check changed": (changed(changed_check), ANSWERED),
     "renamed": (changed(renamed), ANSWERED),
     "format 3": (format_3, ANSWERED),
