@@ -58,6 +58,7 @@ ACCEPTS: Sequence[Row] = (
     sent("a task that the queue numbers 0", {"user_input": TEXT}, task_id="0", wrong=NOT_202),
 )
 TEXTS: Sequence[Row] = (
+    *_texts(("a text with spaces around it", "  deploy the shop\n ")),
     *_texts(("a text in small and large letters", "Deploy the Shop NOW")),
     *_texts(("a text in other letters", "выкатить магазин \U0001f680"), ("a text of one character", "x"), ("the text 0", "0")),
     *_texts(("a text with line ends and quotes", 'a "b"\n\tc\\d'), ("a text of 70,000 characters", "deploy " * 10_000 + "now"), ("the text null", "null")),
@@ -97,6 +98,7 @@ NOT_OBJECTS: Sequence[Row] = (
         ("two objects", b'{"user_input": "a"}{"user_input": "b"}'),
         ("a form", b"user_input=deploy&priority=1"),
         ("bytes that are no text", b'{"user_input": "\xff\xfe\xfa"}'),
+        ("a byte that is no text, amid others that are", b'{"user_input": "dep\xffloy"}'),
     )),
     *(Row(f"the JSON {body.decode()}", body, REFUSED, wrong=NO_OBJECT) for body in (
         b'["user_input"]', b'"user_input"', b"3", b"null", b"true", b"[]", b'""', b'[{"user_input": "a"}]',
@@ -137,7 +139,7 @@ ROUNDS, AT_LEAST = "Retry-After is not rounded up to whole seconds", "Retry-Afte
 FULLS: Sequence[Row] = tuple(
     sent(f"a full queue that asks for {asked:g} s", {"user_input": TEXT}, wants=FULL, full=asked, seconds=seconds, wrong=wrong)
     for asked, seconds, wrong in (
-        (30.0, "30", ROUNDS), (1.0, "1", ROUNDS), (2.5, "3", ROUNDS), (0.2, "1", AT_LEAST), (59.01, "60", ROUNDS), (0.0, "1", AT_LEAST),
+        (30.0, "30", ROUNDS), (1.0, "1", ROUNDS), (2.5, "3", ROUNDS), (0.2, "1", AT_LEAST), (59.01, "60", ROUNDS), (41.001, "42", ROUNDS), (0.0, "1", AT_LEAST),
         (7200.7, "7201", ROUNDS),
     )
 )  # fmt: skip

@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.checks.asgi import NOT_ASYNC
+from labkit.checks.endpoint_play import PATIENCE
 from labkit.checks.endpoint_rules import nothing
 from labkit.checks.exercise import Finding, Seen
+from labkit.faults.outcome import cut
 
 BEFORE = "answers before the task is in the queue"
+TOO_SOON = "gives up on a submit that takes two seconds, and the task is queued all the same"
 
 
 def loop_is_free(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -31,12 +34,17 @@ def loop_is_free(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def in_order(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The answer comes after submit has returned."""
-    events = seen.end.last.value["events"]
+    came = seen.end.last.value
+    events = came["events"]
     late = "begins after the answer" in events or ("answered" in events and "ends" not in events[: events.index("answered")])
-    if late and 200 <= seen.end.last.value["status"] < 300:
-        return Finding(f"the answer was {seen.end.last.value['status']} while submit was still at work, or not yet called", BEFORE)
+    if late and 200 <= came["status"] < 300:
+        return Finding(f"the answer was {came['status']} while submit was still at work, or not yet called", BEFORE)
+    if "over" in events:
+        said = f"the handler raised {cut(came['raised'], 80)}" if came["raised"] else f"the answer was {came['status']}"
+        return Finding(f"submit took {PATIENCE:g} s, and then the task was queued: {said}", TOO_SOON)
     return None
 
 
 def was_held(seen: Seen, facts: dict[str, Any]) -> bool:
-    return bool(seen.end.last.value["events"]) and bool(seen.end.last.value["status"])
+    came = seen.end.last.value
+    return bool(came["events"]) and bool(came["status"] or "over" in came["events"])

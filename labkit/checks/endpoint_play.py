@@ -29,7 +29,8 @@ from labkit.faults.process import Process
 PATH = "/api/tasks"
 WAITS = "waits for something that never comes"
 TICKS = 3  # turns of the loop for which a slow submit is held
-TOLD_AS = {"begins": "submit begins", "tick": "the loop turns", "ends": "submit ends", "answered": "the answer comes"}
+PATIENCE, TURNS = 2.0, 30  # virtual seconds for which it is held then, and the turns in which somebody may give up on it
+TOLD_AS = {"begins": "submit begins", "tick": "the loop turns", "ends": "submit ends", "answered": "the answer comes", "over": "the handler has ended"}
 LOOK_EVERY, LOOKS = 0.02, 30  # real seconds, and how often a loop must be seen at a standstill
 FROM_THE_BODY = ("TypeError", "AttributeError", "RecursionError")  # what a bad body raises in an answer that takes it for a good one
 
@@ -95,8 +96,13 @@ class Slow:
         for _ in range(TICKS):
             await asyncio.sleep(0)
             self.events.append("tick")
+        self._loop.clock.sleep(PATIENCE)  # subtle: or time would stand still in a loop that is never idle
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
         if self._exchange.status:
             self.events.append("answered")
+        if sending.done() and "begins" in self.events:
+            self.events.append("over")
         self.release()
         how = await sending
         if "answered" not in self.events:

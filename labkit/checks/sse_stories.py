@@ -69,11 +69,14 @@ SHORT: Sequence[Entry] = ((1, update(1, "completed", "nothing to do")),)
 
 LONG: Sequence[Entry] = (*((7 + number, update(4, message="still at it")) for number in range(300)), (900, update(4, "completed")))
 NO_ID, UNKNOWN = "does not ask for a task_id", "does not ask whether the task exists"
+CHANGED = "changes the task_id before it asks for it"
 REQUESTS = (
     Story("no task_id", RUN, there=4, query="", wants=400, wrong=NO_ID),
     Story("an empty task_id", RUN, there=4, query="task_id=", wants=400, wrong=NO_ID),
     Story("a task_id under another name", RUN, there=4, query=f"id={TASK}", wants=400, wrong=NO_ID),
     Story("an unknown task", RUN, there=4, query="task_id=t-43", wants=404, wrong=UNKNOWN),
+    Story("an unknown task whose name has a capital", RUN, there=4, query="task_id=T-42", wants=404, wrong=CHANGED),
+    Story("an unknown task whose name has a space before it", RUN, there=4, query="task_id=%20t-42", wants=404, wrong=CHANGED),
     Story("an unknown task whose name begins alike", RUN, there=4, query="task_id=t-4", wants=404, wrong=UNKNOWN),
 )
 ODD_ID = "a b/c&d=ü"
@@ -114,11 +117,13 @@ SEEN_ALL = (
     Story("Last-Event-ID is behind the terminal update", RUN, there=4, last="15", after=15, wrong="an end that was seen already is waited for"),
 )
 GARBAGE = "a Last-Event-ID that is no number is not treated as 0"
+FRACTION = "reads a Last-Event-ID with a point or an exponent as a position"
 GARBAGES = (
     *(_from(text, 0, f"Last-Event-ID {text!r}", GARBAGE) for text in ("", "abc", "4x", "x4", "null", "undefined", "0x4", "4,9", "t-42", "4-9")),
     _from("\xb2", 0, "Last-Event-ID '\xb2'", "takes what isdigit() holds for what int() reads"),
     _from("nan", 0, "Last-Event-ID 'nan'", GARBAGE),
     _from("inf", 0, "Last-Event-ID 'inf'", GARBAGE),
+    *(_from(text, 0, f"Last-Event-ID {text!r}", FRACTION) for text in ("4.5", "1e1")),
     _from("-5", 0, wrong="a negative Last-Event-ID is not treated as 0"),
     _from("-12", 0, wrong="a negative Last-Event-ID is not treated as 0"),
     Story("a huge Last-Event-ID", RUN, there=4, last="9" * 30, after=None, wrong="a huge Last-Event-ID breaks the stream"),
@@ -172,4 +177,5 @@ AT_ONCE = (
     Story("one of two clients at once", RUN, (REST, add(), REST, add(), REST), there=2),
     Story("the other of two clients at once, with Last-Event-ID 4", RUN, (REST, add(), REST, add(), REST), there=2, last="4", after=4),
 )
-SEVERAL = (KNOWN[0], RESUMES[1], LIVE[0], REQUESTS[0], GARBAGES[1], REQUESTS[3], ENDS[1], LEAVES[1], KNOWN[0])
+NOT_YET = Story("a task that is created later", RUN, there=4, wants=404, wrong=UNKNOWN, task_id="t-41")
+SEVERAL = (NOT_YET, KNOWN[0], RESUMES[1], LIVE[0], REQUESTS[0], GARBAGES[1], REQUESTS[3], ENDS[1], LEAVES[1], KNOWN[0])

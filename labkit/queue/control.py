@@ -17,6 +17,7 @@ from labkit.database import writing
 from labkit.errors import InvalidTransition
 from labkit.progress.log import append_end
 from labkit.queue.change import ENDED, change, find, moment, named
+from labkit.queue.lease import shortened
 from labkit.store.contract import log_written, plain_count, storable_text
 from labkit.tables import tasks
 from labkit.task import TRANSITIONS, Task, TaskState
@@ -26,8 +27,8 @@ _CHANGEABLE = [state.value for state in TaskState if state not in ENDED]
 
 
 def cancel(engine: Engine, task_id: str, reason: str = "", now: datetime | None = None) -> Task:
-    """The cancelled task; `reason` becomes its `error`. `TaskNotFound`, `InvalidTransition` when it came too late."""
-    values = {"state": TaskState.CANCELLED.value, "lease_expires_at": None, "error": storable_text(reason) or None}
+    """The cancelled task; `reason` becomes its `error`, a long one shortened. `TaskNotFound`, `InvalidTransition` when it came too late."""
+    values = {"state": TaskState.CANCELLED.value, "lease_expires_at": None, "error": shortened(storable_text(reason)) or None}
     with writing(engine) as connection:
         at = moment(connection, now)
         task = change(connection, at, values, named(task_id), tasks.c.state.in_(_CANCELLABLE))

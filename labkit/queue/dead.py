@@ -87,9 +87,9 @@ def redrive(engine: Engine, task: Task | str, now: datetime | None = None) -> Ta
     return log_written(again)
 
 
-def requeue(connection: Connection, task_id: str, at: datetime, version: int | None = None) -> Task | None:
-    """Make a failed task pending, with all its attempts before it; None if it has not failed (at this version)."""
-    values = {"state": TaskState.PENDING.value, "error": None, "worker_id": None, "available_at": at}
+def requeue(connection: Connection, task_id: str, at: datetime, version: int | None = None, **asked: Any) -> Task | None:
+    """Make a failed task pending, with all its attempts before it and with what is `asked` of it anew; None if it has not failed (at this version)."""
+    values = {"state": TaskState.PENDING.value, "error": None, "worker_id": None, "available_at": at} | asked
     read = () if version is None else (tasks.c.version == version,)
     task = change(connection, at, values, named(task_id), tasks.c.state == TaskState.FAILED.value, *read)
     if task is not None:

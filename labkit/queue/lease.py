@@ -90,7 +90,7 @@ def fail(
     with writing(engine) as connection:
         at = moment(connection, now)
         last = connection.scalar(select(limit).where(tasks.c.id == lease.task_id))
-        values: dict[str, Any] = {"error": _shortened(storable_text(error)), "lease_expires_at": None}
+        values: dict[str, Any] = {"error": shortened(storable_text(error)), "lease_expires_at": None}
         if retry_in is None or lease.attempt >= (last or 0):
             task = change(connection, at, values | {"state": TaskState.FAILED.value}, *held(lease))
         else:
@@ -134,7 +134,8 @@ def held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
     return (tasks.c.id == lease.task_id, tasks.c.state == TaskState.RUNNING.value, *mine)
 
 
-def _shortened(error: str) -> str:
+def shortened(error: str) -> str:
+    """The same, or of a long one the beginning and the end."""
     half = LONGEST_ERROR // 2
     return error if len(error) <= LONGEST_ERROR else f"{error[:half]} ... {error[-half:]}"
 

@@ -1,10 +1,11 @@
 """Accept a task at most once under its key, and never more than the queue may hold.
 
-A key that is known gives the id of its task, also when the queue is full, whatever has become of the task. If that task
+A key that is known gives the id of its task, also when the queue is full, whatever has become of the task, and
+whatever the request asks for: a key stands for one request, and of two that differ the first one counts. If that task
 *failed*, the request is not answered with an old failure: the same task is queued again as a new run, under the same
-id, so effects that the failed run left are recognised by their keys. Its deadline, attempts and webhook are those of the
-new request, and it needs room like a new task. Counting and inserting are one act: submitters at the limit never exceed
-it together. A crash leaves the whole task or nothing.
+id, so effects that the failed run left are recognised by their keys. That run is what the new request asks for, and
+nothing of the old one: text, priority, time, deadline, attempts and webhook. It needs room like a new task. Counting
+and inserting are one act: submitters at the limit never exceed it together. A crash leaves the whole task or nothing.
 
 Not handled here: tasks that come back for a retry. They are pending again and count, but are never refused.
 """
@@ -110,7 +111,8 @@ def _accept(connection: Connection, task: Task, request: Request, bounds: Bounds
     }  # fmt: skip
     if known is not None:
         put_options(connection, known.id, **options)
-        return requeue(connection, known.id, at)
+        asked: dict[str, Any] = {"user_input": task.user_input, "priority": task.priority, "available_at": task.available_at or at}
+        return requeue(connection, known.id, at, **asked)
     named = {"id": task.id, "user_input": task.user_input, "priority": task.priority}
     times = {"created_at": at, "updated_at": at, "available_at": task.available_at or at}
     new = named | times | {"idempotency_key": task.idempotency_key}

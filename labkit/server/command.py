@@ -1,8 +1,8 @@
 """`labkit serve`: the server on a socket, until SIGTERM or Ctrl-C.
 
-It listens on this machine alone unless told otherwise, and then a token is needed. So many requests and WebSockets may be open as it was told; beyond
-that the answer is 503. Told to stop, it takes no more, ends the streams, and is gone within a few seconds. In its own thread it delivers the webhooks
-of tasks that have ended, whichever process took them.
+It listens on this machine alone unless told otherwise, and then a token is needed. So many requests and WebSockets may be open as it was told;
+beyond that the answer is 503. Where the system does not let it have as many files it does not start. Told to stop, it takes no more, ends the
+streams, and is gone within a few seconds. In its own thread it delivers the webhooks of tasks that have ended, whichever process took them.
 
 Not handled here: work. Start `labkit worker` on the same database.
 """
@@ -12,17 +12,21 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from labkit.errors import UsageError
 from labkit.opening import open_named
 from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
-from labkit.server.guard import LOOPBACK
+from labkit.server import descriptors
+from labkit.server.guard import LARGEST_BODY, LOOPBACK
 from labkit.serving import listening, serve_until_told
 
 CONNECTIONS = 10  # to the database
+FILES = 100  # that are no connections of clients: the database's, of webhooks, code
 IDLE = 100  # connections beyond those that are asked something
 STOP_SECONDS = 3
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -39,6 +43,7 @@ def serve(
         raise UsageError("--token is made of ASCII letters, digits and signs, without blanks, quotes, commas, semicolons and backslashes")
     if max_open < 1:
         raise UsageError("--max-open must be at least 1")
+    descriptors.have(max_open, spare=IDLE + FILES)
     from labkit.server.app import make_app
     from labkit.webhook import Deliverer, PinnedPost, Sender, start
 
@@ -47,9 +52,7 @@ def serve(
         engine = open_named(database_url, pool_size=CONNECTIONS)
         log = LiveLog(engine)
         app = make_app(TaskQueue(engine), log, hosts=[*LOOPBACK, _shown(host), *names], token=token, max_open=max_open)
-        config = uvicorn.Config(
-            app, log_level="warning", limit_concurrency=max_open + IDLE, timeout_graceful_shutdown=STOP_SECONDS, server_header=False
-        )
+        config = configured(app, max_open, log_level="warning", timeout_graceful_shutdown=STOP_SECONDS)
         say(f"serving on http://{_shown(host)}:{listener.getsockname()[1]}/{f'?token={token}' if token else ''}")
         stop_delivering = start(Deliverer(engine, send=sender))
         try:
@@ -58,6 +61,12 @@ def serve(
             stop_delivering()
             engine.dispose()
     return 0
+
+
+def configured(app: ASGIApp, max_open: int | None, **more: Any) -> uvicorn.Config:
+    """The web server that carries the application. A message over a WebSocket may be as long as a body; a longer one ends its connection with 1009."""
+    most = None if max_open is None else max_open + IDLE
+    return uvicorn.Config(app, limit_concurrency=most, ws_max_size=LARGEST_BODY, server_header=False, **more)
 
 
 def _listen(host: str, port: int) -> socket.socket:

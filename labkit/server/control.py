@@ -1,9 +1,10 @@
 """Control of one task over a WebSocket: cancel it, change its priority, amend it, answer or approve what it asks.
 
-Each message is one JSON object with an `action`; each gets one reply, in order, with the task as it is then or the reason why nothing was changed. A refused
-message ends nothing: the connection stays. All it does is one call of the queue, so it takes effect whichever server process it reaches and whichever
-worker holds the task. A message whose reply was lost may be sent again: a cancel and a priority are the same twice, of an answer the first one counts, and
-an amendment that says which one it is (`number`) stands there once.
+Each message is one JSON object with an `action`; each gets one reply, in order, with the task as it is then or the reason why nothing was changed. A
+refused message ends nothing: the connection stays. All it does is one call of the queue, so it takes effect whichever server process it reaches and
+whichever worker holds the task. A message whose reply was lost may be sent again: a cancel and a priority are the same twice, of an answer the first
+one counts, and an amendment that says which one it is (`number`) stands there once. That goes for "the database is busy", too: it may have become so
+after the change.
 
 Not handled here: telling of progress (see `sse`), and who may control (see `guard`).
 """
@@ -17,7 +18,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from labkit.agent import approval
-from labkit.errors import LabkitError, TaskNotFound, UnstorableValue
+from labkit.errors import LabkitError, StoreBusy, TaskNotFound, UnstorableValue
 from labkit.queue import TaskQueue
 from labkit.server.tasks import Refused, json_object, seen
 
@@ -41,7 +42,7 @@ async def control(socket: WebSocket) -> None:
     task_id = socket.path_params["task_id"]
     await socket.accept()
     try:
-        await socket.send_json({"task": await asyncio.to_thread(seen, queue, task_id)})
+        await socket.send_json(await asyncio.to_thread(_first, queue, task_id))
         while True:
             await socket.send_json(await asyncio.to_thread(_obey, queue, task_id, await socket.receive_text()))
     except (TaskNotFound, UnstorableValue):
@@ -50,6 +51,13 @@ async def control(socket: WebSocket) -> None:
         await socket.close(1003, "send JSON as text")
     except WebSocketDisconnect:
         pass
+
+
+def _first(queue: TaskQueue, task_id: str) -> dict[str, Any]:
+    try:
+        return {"task": seen(queue, task_id)}
+    except StoreBusy as error:
+        return {"ok": False, "error": str(error)}
 
 
 def _obey(queue: TaskQueue, task_id: str, message: str) -> dict[str, Any]:
@@ -62,9 +70,9 @@ def _obey(queue: TaskQueue, task_id: str, message: str) -> dict[str, Any]:
             if name in said and (not isinstance(said[name], kind) or isinstance(said[name], bool)):
                 raise Refused(f"{name} must be {'a text' if kind is str else 'a whole number'}")
         act(queue, task_id, said)
+        return {"ok": True, "task": seen(queue, task_id)}
     except (Refused, LabkitError) as error:
         return {"ok": False, "error": str(error)}
-    return {"ok": True, "task": seen(queue, task_id)}
 
 
 def _action(said: dict[str, Any]) -> str:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Iterable, Iterator
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers
@@ -63,7 +62,7 @@ class Guard:
         if _name(host) not in self._hosts:
             return _problem(421, "this server is not known under that name")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _authority(origin) != host.lower():
             return _problem(403, "requests from other pages are refused")
         if headers.get("sec-fetch-site", "none") not in SAME and scope.get("method") != "GET":
             return _problem(403, "requests from other sites are refused")
@@ -78,7 +77,7 @@ class Guard:
             opened.set_cookie(COOKIE, given, httponly=True, samesite="strict")
             return opened
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        if self._is_token(bearer) or self._is_token(_cookie(headers)):
+        if self._is_token(bearer) or any(self._is_token(value) for value in _cookies(headers)):
             return None
         return _problem(401, "a token is needed: open /?token=... or send Authorization: Bearer ...")
 
@@ -92,12 +91,20 @@ def _name(host: str) -> str:
     return name if colon and port.isdigit() else host.lower()
 
 
-def _cookie(headers: Headers) -> str:
+def _authority(origin: str) -> str:
+    """Host and port of an origin; "" for what is none."""
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
         return ""
-    return found.value if found else ""
+
+
+def _cookies(headers: Headers) -> Iterator[str]:
+    """What our cookie says, however odd those of other applications are that stand beside it."""
+    for pair in ";".join(headers.getlist("cookie")).split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == COOKIE:
+            yield value.removeprefix('"').removesuffix('"')  # subtle: a token with a slash was set in quotes, and no token has one
 
 
 def _problem(status: int, why: str) -> Response:

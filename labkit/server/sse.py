@@ -1,8 +1,8 @@
 """Server-sent events: one update is one event, whole on the wire whatever is in it, and its id is where a reader goes on.
 
-An event is encoded once, however many read it. A comment now and then keeps proxies from cutting a silent connection, and has no id. The stream ends after
-the terminal event; a reader that comes later with that id gets an end at once. When a reader goes, at any point, or takes nothing for too long,
-its subscription is given back.
+An event is encoded once, however many read it, unless it is large. A comment now and then keeps proxies from cutting a silent connection, and has no
+id. The stream ends after the terminal event; a reader that comes later with that id gets an end at once. When a reader goes, at any point, or takes
+nothing for too long, its subscription is given back.
 
 Not handled here: what the updates are (see `progress.live`), and who may read (see `guard`).
 """
@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from labkit.errors import StoreBusy, UnstorableValue
 from labkit.progress.live import LiveLog
@@ -32,11 +32,17 @@ HEADERS = {
 COMMENT = b": still here\n\n"
 SEND_SECONDS = 30.0  # that a reader may leave its buffer full
 LARGEST_ID = 2**63 - 1
+LONGEST_KEPT = 1_000  # characters of an event that is kept once it is encoded
+
+
+def encode(seq: int, update: ProgressUpdate) -> bytes:
+    """One update as an event. JSON has no line ends of its own, so one `data:` line holds it."""
+    large = len(update.message) + len(update.tool) + len(update.task_id) > LONGEST_KEPT
+    return (_encoded.__wrapped__ if large else _encoded)(seq, update)
 
 
 @lru_cache(maxsize=4_096)
-def encode(seq: int, update: ProgressUpdate) -> bytes:
-    """One update as an event. JSON has no line ends of its own, so one `data:` line holds it."""
+def _encoded(seq: int, update: ProgressUpdate) -> bytes:
     return b"id: %d\nevent: progress\ndata: %b\n\n" % (seq, update.model_dump_json().encode())
 
 
@@ -94,11 +100,15 @@ class EventStream(Response):
             raise error
 
     async def _send(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await _in_time(send, {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async for part in self._parts:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await _in_time(send, {"type": "http.response.body", "body": part, "more_body": True})
+        await _in_time(send, {"type": "http.response.body", "body": b"", "more_body": False})  # subtle: waits for the reader like any other
+
+
+async def _in_time(send: Send, message: Message) -> None:
+    async with asyncio.timeout(SEND_SECONDS):
+        await send(message)
 
 
 async def _left(receive: Receive) -> None:

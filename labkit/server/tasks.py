@@ -1,8 +1,9 @@
 """Tasks over HTTP: take one and answer at once, show one, show what is going on.
 
-A task is accepted when it is in the queue, and not before: 202 with its id. A full queue is 429 with the seconds to wait, a body that is not what we ask for is
-400 and says why, and nothing is queued then. The same `Idempotency-Key` gives the same id. The database is asked in another thread, so a slow
-one does not stop the other connections.
+A task is accepted when it is in the queue, and not before: 202 with its id. A full queue is 429 with the seconds to wait, a body that is not what we
+ask for is 400 and says why, and nothing is queued then. The same `Idempotency-Key` gives the same id, whatever the body asks for then (see
+`queue.submit`); an empty one is refused, since it would be everybody's. The database is asked in another thread, so a slow one does not stop the other
+connections.
 
 Not handled here: doing the work, which no server process ever does.
 """
@@ -37,6 +38,8 @@ async def submit(request: Request) -> Response:
         if (url := asked["webhook_url"]) is not None:
             check_url(url)
         key = request.headers.get("idempotency-key")
+        if key is not None and not key.strip():
+            raise Refused("Idempotency-Key must not be empty")
         task_id = await asyncio.to_thread(
             queue.submit, asked["user_input"], priority=asked["priority"], idempotency_key=key, webhook_url=url
         )

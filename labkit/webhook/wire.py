@@ -25,6 +25,7 @@ from labkit.webhook.public import Address, networks
 TIMEOUT_SECONDS = 10.0
 MOST_READ = 65_536  # bytes of a body
 _AT_ONCE = 65_536  # bytes
+_PIECE = 8_192  # bytes of a body that are read at once
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,19 @@ def _exchange(stream: socket.socket, path: str, headers: Mapping[str, str], body
     connection.sock = _Limited(stream, left)
     connection.request("POST", path, body, dict(headers))
     response: http.client.HTTPResponse = connection.getresponse()
-    response.read(MOST_READ)
+    _read_a_little(response)
     return Reply(response.status, response.getheader("Retry-After"))
+
+
+def _read_a_little(response: http.client.HTTPResponse) -> None:
+    """Take the body to its end, or as much as `MOST_READ`, whatever the receiver says of its length."""
+    # subtle: `read` takes a chunk whose size is negative for "all there is", and `read1` does not know that a body of known length is over
+    left = MOST_READ if response.length is None else min(MOST_READ, response.length)
+    try:
+        while left > 0 and (part := response.read1(min(left, _PIECE))):
+            left -= len(part)
+    except OverflowError as error:
+        raise http.client.IncompleteRead(b"") from error
 
 
 class _Limited:

@@ -132,6 +132,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert known.id == task_id
             if known.state == "failed":
                 self.requeue(known)
+                known.priority, known.due = priority, self.at + delay
 
     @rule(worker=WORKERS)
     def claim(self, worker: str) -> None:

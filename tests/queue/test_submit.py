@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -153,6 +154,24 @@ def test_key_of_a_failed_task(queue: TaskQueue, clock: VirtualClock) -> None:
     queue.complete(taken(queue), "done")
     assert [("error", "two"), ("completed", "")] == ends(queue, task_id)
     assert (task_id, "done") == (queue.submit("deploy", idempotency_key="k"), queue.wait(task_id, 0).result)
+
+
+def test_key_of_a_failed_task_with_another_request(queue: TaskQueue, engine: Engine, clock: VirtualClock) -> None:
+    """The new run is all that is asked for now, and nothing of what was asked before; a task that has not failed stays as it was asked for."""
+    task_id = queue.submit("transfer 10", priority=1, idempotency_key="k", webhook_url="https://old.example/")
+
+    def stands() -> tuple[Any, ...]:
+        with engine.connect() as connection:
+            url = connection.scalar(select(task_options.c.webhook_url).where(task_options.c.task_id == task_id))
+        task = queue.get(task_id)
+        return task.user_input, task.priority, task.available_at - clock.now(), url
+
+    asked = {"priority": 9, "idempotency_key": "k", "webhook_url": "https://new.example/", "delay": 7.0}
+    assert task_id == queue.submit("transfer 999", **asked)
+    assert ("transfer 10", 1, timedelta(0), "https://old.example/") == stands()
+    queue.fail(taken(queue), "no")
+    assert task_id == queue.submit("transfer 999", **asked)
+    assert ("transfer 999", 9, timedelta(seconds=7), "https://new.example/") == stands()
 
 
 def test_key_of_a_failed_task_by_many(engine: Engine) -> None:

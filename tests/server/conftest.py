@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from labkit.progress.live import LiveLog
 from labkit.queue import TaskQueue
 from labkit.server.app import make_app
-from labkit.server.command import IDLE
+from labkit.server.command import configured
 from tests.queue.helpers import until
 
 
@@ -42,7 +42,7 @@ def running(queue: TaskQueue, *, token: str = "", limit: int | None = None, port
     listening.bind(("127.0.0.1", port))
     log = LiveLog(queue.engine, poll_seconds=0.02)
     app = make_app(queue, log, token=token, max_open=limit)
-    config = uvicorn.Config(app, log_level="critical", limit_concurrency=None if limit is None else limit + IDLE, timeout_graceful_shutdown=1)
+    config = configured(app, limit, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from labkit import cli
+from labkit.server import descriptors
 from tests.checkout import ROOT
 
 COMMAND = [sys.executable, "-m", "labkit", "serve", "--database-url"]
@@ -31,6 +33,41 @@ def test_it_serves_and_stops(tmp_path: Path, stop: signal.Signals) -> None:
                 assert 200 == answer.status_code
                 process.send_signal(stop)
                 assert process.wait(30) == (0 if stop == signal.SIGTERM else cli.INTERRUPTED)
+
+
+class Limits:
+    """A platform's `resource`, with limits of its own."""
+
+    RLIMIT_NOFILE, RLIM_INFINITY = 7, -1
+
+    def __init__(self, soft: int, hard: int) -> None:
+        self.now = (soft, hard)
+
+    def getrlimit(self, kind: int) -> tuple[int, int]:
+        return self.now
+
+    def setrlimit(self, kind: int, limits: tuple[int, int]) -> None:
+        self.now = limits
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ((256, 1_100), (1_100, 1_100)), ((256, 9_000), (1_100, 9_000)), ((256, -1), (1_100, -1)), ((5_000, 9_000), (5_000, 9_000)), ((-1, -1), (-1, -1)),
+])  # fmt: skip
+def test_files_for_all_connections(before: tuple[int, int], after: tuple[int, int]) -> None:
+    """The soft limit is raised to what may be open, and never lowered."""
+    limits = Limits(*before)
+    descriptors.raise_limit(limits, 1_000, 100)
+    assert after == limits.now
+
+
+def test_more_connections_than_files(tmp_path: Path) -> None:
+    """What the hard limit cannot hold is one line and exit 2, before anything is served."""
+    command = shlex.join([*COMMAND, f"sqlite:///{tmp_path}/tasks.db", "--port", "0", "--max-open", "900"])
+    run = ["sh", "-c", f"ulimit -n 512 && exec {command}"]
+    ended = subprocess.run(run, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=False)
+    assert (2, "", 1) == (ended.returncode, ended.stdout, ended.stderr.count("\n"))
+    assert "--max-open 900" in ended.stderr
+    assert "at most 312" in ended.stderr
 
 
 def test_what_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from labkit.errors import StoreBusy
 from labkit.queue import Lease, TaskQueue
+from labkit.queue.lease import LONGEST_ERROR
+from labkit.server import control
 from tests.server.conftest import Running
 
 
@@ -106,6 +109,37 @@ def test_bytes(server: Running, message: bytes) -> None:
             socket.recv()
     assert 1003 == closed.value.rcvd.code  # type: ignore[union-attr]
     assert "pending" == server.queue.get(task_id).state
+
+
+def test_a_long_message(server: Running) -> None:
+    """A message longer than a body may be ends the connection, and a long reason is kept in part."""
+    task_id, other = server.queue.submit("deploy shop"), server.queue.submit("deploy wiki")
+    with opened(server, task_id) as socket:
+        socket.recv()
+        assert say(socket, action="cancel", reason="r" * 60_000)["ok"]
+    assert LONGEST_ERROR < len(server.queue.get(task_id).error or "") < LONGEST_ERROR + 10
+    with opened(server, other) as socket:
+        socket.recv()
+        with pytest.raises(ConnectionClosed) as closed:
+            say(socket, action="cancel", reason="r" * 70_000)
+    assert 1009 == closed.value.rcvd.code  # type: ignore[union-attr]
+    assert "pending" == server.queue.get(other).state
+
+
+def test_the_database_is_busy(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is one line at any moment, and the connection goes on."""
+    task_id = server.queue.submit("deploy shop")
+
+    def busy(queue: TaskQueue, task_id: str) -> dict[str, Any]:
+        raise StoreBusy("the database is busy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(control, "seen", busy)
+        with opened(server, task_id) as socket:
+            said = [json.loads(socket.recv()), say(socket, action="priority", priority=3)]
+            patched.undo()
+            assert say(socket, action="priority", priority=3)["ok"]
+    assert [{"ok": False, "error": "the database is busy"}] * 2 == said
 
 
 def test_no_such_task(server: Running) -> None:

@@ -11,10 +11,10 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import Engine
 
+from labkit.agent.cloud_tools import disk_tools
 from labkit.agent.loop import Agent
 from labkit.agent.model import open_client
 from labkit.agent.script import calls
-from labkit.agent.tools import disk_tools
 from labkit.clock import VirtualClock
 from labkit.cloud import Cloud, MemoryLedger
 from labkit.errors import TerminalError

@@ -26,7 +26,7 @@ def test_a_foreign_host(server: Running, host: str) -> None:
 
 @pytest.mark.parametrize("headers", [
     {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://localhost"}, {"origin": "http://127.0.0.1:1"},
-    {"origin": "//x"}, {"sec-fetch-site": "cross-site"},
+    {"origin": "//x"}, {"origin": "http://["}, {"origin": "http://[x]"}, {"sec-fetch-site": "cross-site"},
 ])  # fmt: skip
 def test_a_foreign_page(server: Running, headers: dict[str, str]) -> None:
     """A request that another page makes its reader send is 403; the same from our own page is taken."""
@@ -63,6 +63,17 @@ def test_the_token(queue: TaskQueue) -> None:
             pass
         with connect(address, proxy=None, additional_headers={"cookie": "labkit_token=s3cret"}) as open_one:
             assert task_id in str(open_one.recv())
+
+
+@pytest.mark.parametrize("cookie", [
+    "labkit_token={}", 'labkit_token="{}"', "theme={{a:1}}; labkit_token={}", "a/b=1;labkit_token={}", "x; labkit_token={}; é=[]",
+    "labkit_token=of another; labkit_token={}",
+])  # fmt: skip
+def test_among_other_cookies(queue: TaskQueue, cookie: str) -> None:
+    """Cookies of other applications on this machine, however odd, do not hide ours; and none of them is taken for it."""
+    with running(queue, token="s/3cret") as server, server.client() as client:
+        for value, status in (("s/3cret", 200), ("s/3", 401), ("", 401)):
+            assert status == client.get("/api/tasks", headers={"cookie": cookie.format(value).encode()}).status_code  # type: ignore[dict-item]
 
 
 def test_a_body_that_is_too_long(server: Running) -> None:

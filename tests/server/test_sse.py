@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
+from starlette.types import Message
 
 from labkit.progress.update import ProgressUpdate
 from labkit.queue import Lease, TaskQueue
+from labkit.server import sse
 from labkit.server.sse import Decoder, Event, encode, last_event_id
 from tests.queue.helpers import until
 from tests.server.conftest import Running, running
@@ -146,6 +150,37 @@ def test_one_who_reads_nothing(server: Running) -> None:
     server.queue.complete(lease, "up")
     assert 61 == sum(1 for _ in reader)
     lazy.close()
+
+
+def test_one_who_does_not_take_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that takes nothing any more is given up on wherever the stream is, also at its very end."""
+    monkeypatch.setattr(sse, "SEND_SECONDS", 0.02)
+
+    async def parts() -> AsyncGenerator[bytes]:
+        yield b"data: completed\n\n"
+
+    def full_from(first: int) -> Callable[[Message], Awaitable[None]]:
+        sent = itertools.count()
+
+        async def send(message: Message) -> None:
+            if next(sent) >= first:
+                await asyncio.Event().wait()
+
+        return send
+
+    async def given_up() -> None:
+        for first in range(3):
+            await asyncio.wait_for(sse.EventStream(parts())({"type": "http"}, asyncio.Event().wait, full_from(first)), 10)  # type: ignore[arg-type]
+
+    asyncio.run(given_up())
+
+
+def test_large_events_are_not_kept() -> None:
+    """A small event is encoded once for all readers; of a large one nothing stays in memory."""
+    small, large = (ProgressUpdate(task_id="t", step=1, status="error", message="x" * size) for size in (10, 100_000))
+    assert encode(7, small) is encode(7, small)
+    assert encode(7, large) == encode(7, large)
+    assert encode(7, large) is not encode(7, large)
 
 
 UPDATES = st.builds(ProgressUpdate, task_id=st.text(max_size=9), step=st.integers(0, 9), status=st.just("thinking"), message=st.text(max_size=40))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
@@ -36,6 +38,19 @@ def test_the_same_key_is_the_same_task(server: Running) -> None:
             server.queue.submit(f"task {number}")
         again = client.post("/api/tasks", json={"user_input": "deploy shop"})
     assert (202, first.json()) == (again.status_code, again.json())
+
+
+@pytest.mark.parametrize("key", ["", "  ", "\xa0"])
+def test_a_key_that_is_empty(server: Running, key: str) -> None:
+    """400: it would be the key of everybody who has none, and their tasks would be one."""
+    body = b'{"user_input": "deploy shop"}'
+    asked = f"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\nIdempotency-Key: {key}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), 30) as sender:
+        sender.sendall(asked.encode("latin-1") + body)
+        answer = sender.makefile("rb").read()
+    assert b" 400 " in answer.partition(b"\r\n")[0]
+    assert b"Idempotency-Key" in answer
+    assert [] == server.queue.newest()
 
 
 def test_a_full_queue(server: Running) -> None:

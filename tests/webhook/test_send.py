@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -242,6 +243,34 @@ def test_a_large_answer_is_not_read(clock: VirtualClock) -> None:
 
     with Receiver(endless) as receiver:
         assert Answer(200) == sender()("d1", receiver.url, BODY)
+
+
+@pytest.mark.parametrize("size", [b"-1", b"-ffffffffffffffffffff", b"7fffffffffffffff"])
+def test_a_chunk_of_odd_size(size: bytes) -> None:
+    """Whatever a receiver says of a chunk's size, no more than a little is read of it."""
+    sent = [0]
+
+    def lies(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%b\r\n" % size)
+        while sent[0] < 60_000_000:
+            request.wfile.write(b"x" * 65_536)
+            sent[0] += 65_536
+
+    with Receiver(lies) as receiver:
+        with suppress(TransientError):  # it may count as an answer or not
+            sender()("d1", receiver.url, BODY)
+    assert sent[0] < 60_000_000
+
+
+def test_a_body_of_known_length_is_not_waited_for() -> None:
+    """When the body is there the answer is whole, though the receiver leaves the connection open."""
+
+    def stays(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere")
+        receiver.over.wait()
+
+    with Receiver(stays) as receiver:
+        assert Answer(200) == sender(timeout=5)("d1", receiver.url, BODY)
 
 
 def test_through_another_client() -> None:

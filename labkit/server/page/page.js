@@ -130,6 +130,8 @@ async function refresh() {
 
 function say(text) { byId("told").textContent = text; }
 
+byId("submit").oninput = (event) => { delete event.currentTarget.dataset.key; };  // another text is another task
+
 byId("submit").onsubmit = async (event) => {
   event.preventDefault();
   const form = event.target;
