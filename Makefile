@@ -28,7 +28,7 @@ bench: .venv/dev.stamp
 	@test -n "$(BENCHES)" || { echo "benchmarks/ holds no bench_*.py"; exit 1; }
 	@set -e; for file in $(BENCHES); do $(BIN)/python $$file; done
 
-# All answers of the corpus, all mutants, and every crossing of every case under real kills: `make test` takes each eleventh of these.
+# All answers of the corpus, all mutants, and every crossing of every case under real kills: `make test` takes each thirteenth of these.
 # Real processes on one queue, killed throughout; ends with what was submitted less what the ledger shows, which must be nothing.
 # Then 10,000 drawn schedules over sagas, checkpoints and agents, which must find nothing.
 soak: .venv/dev.stamp

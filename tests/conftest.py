@@ -35,15 +35,15 @@ SPREAD = {  # what takes long, one test after the other, and shares nothing that
 }
 
 
-STEP = 11  # one in so many of the tests that are marked `sampled`; odd, so that of pairs (one for each database) both are met
+STEP = 13  # one in so many of the tests that are marked `sampled`; odd, so that of pairs (one for each database) both are met
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--whole", action="store_true", help="all tests that are `sampled`, as `make soak` runs them, and not one in eleven")
+    parser.addoption("--whole", action="store_true", help="all tests that are `sampled`, as `make soak` runs them, and not one in thirteen")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of long lists of one kind the usual run takes each eleventh, always the same ones; the summary counts what is left to `make soak`."""
+    """Of long lists of one kind the usual run takes each thirteenth, always the same ones; the summary counts what is left to `make soak`."""
     if config.getoption("--whole"):
         return
     place, left_out = Counter[str](), list[pytest.Item]()

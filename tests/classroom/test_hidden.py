@@ -31,6 +31,7 @@ def state(result):
     return TAMPERED if result.tampered else STATES[result.report.verdict]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("animal", ZOO, ids=str)
 def test_animal_gets_its_row(animal, box):
     """Whatever an answer does, its row says what it is, and the level of isolation that was in force."""
