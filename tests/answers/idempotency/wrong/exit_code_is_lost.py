@@ -1,5 +1,5 @@
 # wrong: work that leaves with an exit code leaves without it
-# diagnosed: an exit is made anew
+# diagnosed: ends the process it runs in
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState
