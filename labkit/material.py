@@ -7,6 +7,7 @@ Not handled here: the solutions. They are in the checkout only, and no code of l
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +37,12 @@ def holds(path: Path) -> bool:
     """Whether a path is where the originals are: the folder around them, or anything in one of theirs."""
     there, tops = path.resolve(), [folder(kind).resolve() for kind in KINDS]
     return any(top == there or top in there.parents or top.parent == there for top in tops)
+
+
+def own_exercises() -> dict[str, str]:
+    """Where a course's own exercises are, as the part of an environment that a process must be given to find them."""
+    named = os.environ.get(OWN_EXERCISES, "")
+    return {OWN_EXERCISES: named} if named else {}
 
 
 def files(kind: Kind) -> list[Path]:

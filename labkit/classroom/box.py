@@ -22,7 +22,7 @@ from labkit.classroom import rights
 from labkit.classroom.walls import LEVELS, NAMESPACE, PROCESS, USER, IsolationUnavailable, Walls
 from labkit.errors import UsageError
 from labkit.faults.nursery import CAN_FORK, Nursery
-from labkit.material import OWN_EXERCISES
+from labkit.material import own_exercises
 
 __all__ = ["LEVELS", "Box", "IsolationUnavailable", "promises", "strongest", "why_not"]
 
@@ -104,9 +104,8 @@ class Box:
     def environment(self) -> dict[str, str]:
         """What a program in the box has for an environment."""
         home = str(self.walls.here[-1]) if self.walls.here else "."
-        own = {OWN_EXERCISES: os.environ[OWN_EXERCISES]} if OWN_EXERCISES in os.environ else {}
         path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
-        return {"PATH": path, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, **own}
+        return {"PATH": path, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, **own_exercises()}
 
     def close(self) -> None:
         """End all that is left inside, and remove it."""

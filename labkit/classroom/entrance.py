@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.classroom import namespaces, rights
-from labkit.material import OWN_EXERCISES
+from labkit.material import own_exercises
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": ".", "TMPDIR": "."}  # home is wherever a job is: in its own folder
 FIRST_FREE = 3
@@ -25,8 +25,7 @@ FIRST_FREE = 3
 
 def enter(*, view: Mapping[str, Any] | None, user: int | None) -> Callable[[], None]:
     """In a warm parent: go in. Returns what each child does before its job. Without a view nothing is hidden."""
-    own = {OWN_EXERCISES: os.environ[OWN_EXERCISES]} if OWN_EXERCISES in os.environ else {}
-    _forget_environment({**ENVIRONMENT, **own})
+    _forget_environment({**ENVIRONMENT, **own_exercises()})
     # loaded before we go where nothing of labkit is to be seen
     from labkit.checks.hidden import hide
     from labkit.classroom import tampering

@@ -44,7 +44,6 @@ class Grading:
 
     of: int
     seconds: dict[str, float] = field(default_factory=dict)
-    again: int = 0  # rows of an earlier grader that were used
 
     def __str__(self) -> str:
         done = len(self.seconds)
@@ -74,13 +73,13 @@ def grade(
         names = page_names(found.learners)
         grading = Grading(len(found.learners))
         book = Gradebook([], [exercise for one in given for exercise in one.points], found.strays, said)
-        written: dict[str, bytes] = {}
+        written: set[str] = set()
         for row in _rows(found.learners, given, how, Kept(out, said, given), jobs, grading):
             told(grading)
             _write_learner(row, book, out, names, written)
             book.rows.append(row)
     book.rows.sort(key=lambda row: row.learner)
-    _write_class(book, out, names, grading, list(written))
+    _write_class(book, out, names, grading, written)
     return book
 
 
@@ -124,8 +123,6 @@ def _rows(
                 raise
             except Exception as error:  # one learner's row is not worth the others'
                 row = failed_to_grade(learner, given, error)
-        else:
-            grading.again += 1
         grading.seconds[learner] = round(clock.monotonic() - began, 3)
         return row
 
@@ -140,18 +137,18 @@ def _rows(
             raise
 
 
-def _write_learner(row: Row, book: Gradebook, out: Path, names: Mapping[str, str], written: dict[str, bytes]) -> None:
+def _write_learner(row: Row, book: Gradebook, out: Path, names: Mapping[str, str], written: set[str]) -> None:
     """A learner's page and results; after that the pictures are not needed any more."""
     name = names[row.learner]
     for suffix, data in ((".html", pages.learner(row, book)), (".json", tables.gradescope(row))):
         path = f"{LEARNERS}/{name}{suffix}"
         write(out / path, data)
-        written[path] = b""
+        written.add(path)
     for entry in row.entries.values():
         entry.picture = ""
 
 
-def _write_class(book: Gradebook, out: Path, names: Mapping[str, str], grading: Grading, written: list[str]) -> None:
+def _write_class(book: Gradebook, out: Path, names: Mapping[str, str], grading: Grading, written: set[str]) -> None:
     links = {learner: f"{LEARNERS}/{name}.html" for learner, name in names.items()}
     files = {
         "index.html": pages.of_class(book, links),

@@ -16,9 +16,9 @@ from typing import Any
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, TOO_SLOW, UNUSABLE, CheckReport, Judged
 from labkit.checks.words import in_words, tally
 from labkit.classroom.assignments import Assignment
+from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
 from labkit.classroom.submission import Flag
 
-PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, TAMPERED = "passed", "failed", "error", "timeout", "blocked", "tampered"
 MISSING = "missing"
 STATES = (PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, NOT_ATTEMPTED, MISSING, TAMPERED)
 NOTHING_CAME = "nothing was handed in for it"

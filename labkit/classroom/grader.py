@@ -12,15 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from labkit.checks.judge import CheckReport
+from labkit.checks.judge import NOT_ATTEMPTED, CheckReport
 from labkit.checks.replay import run_replay
 from labkit.checks.texts import printable
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box
 from labkit.classroom.collect import called
-from labkit.classroom.gradebook import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT, Entry, Row, expected
+from labkit.classroom.gradebook import Entry, Row, expected
 from labkit.classroom.hidden import judge_hidden
+from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
 from labkit.classroom.notebook import Notebook
+from labkit.classroom.placing import ANSWERED, UNTOUCHED
 from labkit.classroom.public import PublicCell, run_public
 from labkit.classroom.splice import Placed, Spliced, splice
 from labkit.classroom.submission import Flag, Submission, Unreadable, read
@@ -29,7 +31,6 @@ from labkit.errors import UsageError
 from labkit.faults.picture import svg
 
 WORST_FIRST = (TAMPERED, ERROR, TIMEOUT, FAILED, BLOCKED, PASSED)
-ANSWERED, UNTOUCHED = "answered", "untouched"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _settle(entry: Entry, placed: Placed, how: How) -> None:
     """Judge one answer, where there is one."""
     entry.rule, entry.flags = placed.rule, list(placed.flags)
     if placed.state == UNTOUCHED:
-        entry.state, entry.reason = "not_attempted", "the answer is still the stub"
+        entry.state, entry.reason = NOT_ATTEMPTED, "the answer is still the stub"
     if placed.state != ANSWERED or placed.source is None:
         return
     entry.flags += look(placed.source)

@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from labkit.checks import registry
-from labkit.checks.judge import BROKEN
+from labkit.checks.judge import BROKEN, NOT_ATTEMPTED
 from labkit.checks.page import page
-from labkit.classroom.gradebook import PASSED, STATES, Entry, Gradebook, Row
+from labkit.classroom.gradebook import MISSING, STATES, Entry, Gradebook, Row
+from labkit.classroom.nbval_run import FAILED, PASSED, TAMPERED
 from labkit.classroom.tables import number
 from labkit.faults.paint import element, escape
 from labkit.plural import counted
@@ -35,7 +36,7 @@ th{white-space:nowrap}td{overflow-wrap:anywhere;min-width:2.5rem}td.n,th.n{text-
 tbody tr:hover{background:rgba(128,128,128,.12)}
 a:focus-visible{outline:2px solid currentColor}
 """
-SIGN = {PASSED: "\N{CHECK MARK}", "failed": "\N{MULTIPLICATION X}", "not_attempted": "\N{MIDDLE DOT}", "missing": "\N{EN DASH}"}
+SIGN = {PASSED: "\N{CHECK MARK}", FAILED: "\N{MULTIPLICATION X}", NOT_ATTEMPTED: "\N{MIDDLE DOT}", MISSING: "\N{EN DASH}"}
 
 
 def learner(row: Row, book: Gradebook) -> bytes:
@@ -59,7 +60,7 @@ def _exercise(entry: Entry) -> str:
     title = registry.find(entry.exercise).title
     head = element("h2", f"{escape(entry.exercise)}: {escape(title)} ({_points(entry)})", id=entry.exercise)
     body = page(entry.report, entry.picture, again=AGAIN) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
-    if entry.report and entry.state == "tampered":
+    if entry.report and entry.state == TAMPERED:
         body = element("p", escape(f"tampered: {entry.reason}")) + body
     if entry.public not in ("", PASSED):
         body += element("p", escape(f"Run from top to bottom, your notebook {_words(entry.public)}: {entry.public_reason}"), cls="aside")

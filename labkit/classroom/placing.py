@@ -106,8 +106,8 @@ def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
     @_once
     def between(one: Submission) -> range:
         """The numbers of the cells where the answer's cell stood: between what was handed out directly in front of it and behind it."""
-        sources = [" ".join(text(given["source"]).split()) for given in book["cells"]]
-        there = {" ".join(other.source.split()): other.number for other in one.cells}
+        sources = [_words(text(given["source"])) for given in book["cells"]]
+        there = {_words(other.source): other.number for other in one.cells}
         front = next((there[source] for source in reversed(sources[: asked.place]) if source in there), None)
         behind = next((there[source] for source in sources[asked.place + 1 :] if source in there), None)
         return range(0) if front is None or behind is None else range(front + 1, behind)
@@ -128,13 +128,13 @@ def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
 
 def _free(asked: Wanted, book: Notebook) -> Fits:
     """Whether a cell may be the learner's own: code that was not handed out as it is and speaks of no other exercise."""
-    given = {" ".join(text(cell["source"]).split()) for number, cell in enumerate(book["cells"]) if number != asked.place}
+    given = {_words(text(cell["source"])) for number, cell in enumerate(book["cells"]) if number != asked.place}
     ours = {about(cell)["id"] for cell in book["cells"] if about(cell) and about(cell)["role"] != "solution"}
 
     def free(one: Submission, cell: SubmittedCell) -> bool:
         said = cell.labkit.get("id")
         speaks = any(other != asked.id for other in anchors(cell.source)) or not (said in (None, "", asked.id) or (isinstance(said, str) and said in ours))
-        return cell.kind == "code" and not speaks and " ".join(cell.source.split()) not in given
+        return cell.kind == "code" and not speaks and _words(cell.source) not in given
 
     return free
 
@@ -149,6 +149,11 @@ def _once(ask: Callable[[Submission], T]) -> Callable[[Submission], T]:
         return known[id(one)]
 
     return answer
+
+
+def _words(source: str) -> str:
+    """A text as which it counts when two are compared: however it is broken into lines."""
+    return " ".join(source.split())
 
 
 def _another(cell: SubmittedCell, exercise: str) -> bool:
@@ -208,7 +213,7 @@ def _told(best: Found, changed: Sequence[Found], asked: Wanted) -> Found:
     """With flags for what a person may see otherwise."""
     flags, last = list[Flag](), best.cells[-1]
     rivals = [one for one in changed if one.cells[0] not in best.cells and _speaks(one.source, asked)]
-    others = {" ".join(one.source.split()) for one in rivals} - {" ".join(best.source.split())}
+    others = {_words(one.source) for one in rivals} - {_words(best.source)}
     if others:
         taken = f"the one in cell {last.number} of {best.submission.name} was taken"
         flags.append(Flag("copied", f"{asked.id}: {len(others) + 1} different answers; {taken}"))

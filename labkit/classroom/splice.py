@@ -72,13 +72,14 @@ def _place(asked: Wanted, released: Notebook, submissions: Sequence[Submission])
     own, flags = clean(found.source, asked.id)
     flags = (*flags, *_marks(found, asked)) if "marks" not in [flag.kind for flag in flags] else flags
     setup = [text(cell["source"]) for cell in released["cells"][: asked.place] if cell["cell_type"] == "code" and about(cell).get("role") != "solution"]
+    before, behind = ([_piece(cell, asked) for cell in cells] for cells in (found.before, found.behind))
+    before = [*map(without_checks, setup), *before]
     try:
-        before, behind = ([_piece(cell, asked) for cell in cells] for cells in (found.before, found.behind))
-        source = with_what_it_uses(own, [*map(without_checks, setup), *before], behind)
+        source = with_what_it_uses(own, before, behind)
     except UsageError as error:
         source, flags = own, (*flags, Flag("not used", f"{asked.id}: {error}"))
     placed = Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags), found.submission.name)
-    return placed, own, [*_extra(found, asked, released), *_from_below(source, own, before, setup)]
+    return placed, own, [*_extra(found, asked, released), *_from_below(source, own, before)]
 
 
 def _piece(cell: SubmittedCell, asked: Wanted) -> str:
@@ -101,9 +102,9 @@ def _extra(found: Found, asked: Wanted, released: Notebook) -> Iterator[str]:
             yield source
 
 
-def _from_below(source: str, own: str, before: list[str], setup: list[str]) -> Iterator[str]:
+def _from_below(source: str, own: str, before: list[str]) -> Iterator[str]:
     """What an answer takes from cells behind it, which a notebook that is run from top to bottom needs in front of it."""
-    without = _used(own, [*map(without_checks, setup), *before])
+    without = _used(own, before)
     whole = source.rpartition(f"\n{OWN_CELL}\n")[0]
     if whole != without:
         yield whole.removeprefix(without).strip("\n")

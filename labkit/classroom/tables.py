@@ -13,11 +13,13 @@ import json
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from labkit.checks.judge import NOT_ATTEMPTED
 from labkit.checks.texts import printable
-from labkit.classroom.gradebook import ERROR, PASSED, TIMEOUT, Entry, Gradebook, Row
+from labkit.classroom.gradebook import MISSING, Entry, Gradebook, Row
+from labkit.classroom.nbval_run import BLOCKED, ERROR, PASSED, TAMPERED, TIMEOUT
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the begin of one
-SKIPPED = ("not_attempted", "missing", "blocked")
+SKIPPED = (NOT_ATTEMPTED, MISSING, BLOCKED)
 
 
 def grades(book: Gradebook) -> bytes:
@@ -33,7 +35,7 @@ def grades(book: Gradebook) -> bytes:
 
 def flags_of(row: Row) -> list[str]:
     """The kinds of flags of one learner, each with the exercise that it concerns, and each state that nobody expects."""
-    odd = [f"{one.exercise}: {one.state}" for one in row.entries.values() if one.state in (ERROR, TIMEOUT, "tampered")]
+    odd = [f"{one.exercise}: {one.state}" for one in row.entries.values() if one.state in (ERROR, TIMEOUT, TAMPERED)]
     public = [f"{one.exercise}: public {one.public}" for one in row.entries.values() if one.public not in ("", PASSED)]
     found = [f"{one.exercise}: {flag.kind}" for one in row.entries.values() for flag in one.flags]
     return list(dict.fromkeys([*(flag.kind for flag in row.flags), *odd, *public, *found]))

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import labkit
-from labkit.material import OWN_EXERCISES
+from labkit.material import own_exercises
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts")
 INSTALLED = ("site-packages", "dist-packages")
@@ -25,7 +25,7 @@ def shown(*, with_labkit: bool) -> list[str]:
     folders += [path for path in map(os.path.abspath, filter(None, sys.path)) if path.endswith(INSTALLED)]
     found = [*SYSTEM, *(real for path in folders for real in {path, os.path.realpath(path)})]
     if with_labkit:
-        found += [str(_package()), *filter(None, [os.environ.get(OWN_EXERCISES)])]
+        found += [str(_package()), *own_exercises().values()]
     return sorted({path for path in found if os.path.exists(path) and path != "/"})
 
 
