@@ -105,11 +105,11 @@ def test_neither_yes_nor_no_past_the_agent(both: Bench, caplog: pytest.LogCaptur
     """The queue knows no agents: what it was given is nothing that counts, the same question is put again, and what was said is in no log."""
     task_id = both.run(both.agent(cleans, watched=True)).id
     asked = waits(both, task_id)
-    both.queue().answer(task_id, "go ahead, the PIN is 4711")
+    both.queue().answer(task_id, "go ahead, the password is swordfish")
     both.work(both.agent(cleans, watched=True))
     assert (asked, None, []) == (waits(both, task_id), both.queue().question(task_id).answer, list(both.cloud.effects()))
     assert "neither yes nor no" in caplog.text
-    assert "4711" not in caplog.text
+    assert "swordfish" not in caplog.text
     approve(both.queue(), task_id)
     both.work(both.agent(cleans, watched=True))
     assert (TaskState.COMPLETED, 1) == (both.checked(task_id).state, len(both.cloud.effects()))

@@ -123,14 +123,14 @@ def test_what_is_wrong(text: str, told: str) -> None:
 
 def test_a_line_never_repeats_much() -> None:
     """What was written wrongly stays out of the line, as it may be a secret; a long name is cut."""
-    assert "4711" not in line('{"text": {"pin": "4711"}, "count": "4711", "size": "4711"}')
+    assert "swordfish" not in line('{"text": {"word": "swordfish"}, "count": "swordfish", "size": "swordfish"}')
     assert f"{60 * 'k'}: Extra inputs are not permitted" == line(json.dumps({"k" * 5_000: 1, "text": ""}))
 
 
 def test_a_check_that_breaks() -> None:
     """What a tool's own check raises is no accident of the run either."""
-    assert "cannot be checked: KeyError" in line('{"text": "4711"}', Odd)
-    assert "4711" not in line('{"text": "4711"}', Odd)
+    assert "cannot be checked: KeyError" in line('{"text": "swordfish"}', Odd)
+    assert "swordfish" not in line('{"text": "swordfish"}', Odd)
 
 
 def test_what_is_taken() -> None:

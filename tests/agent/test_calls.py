@@ -47,7 +47,7 @@ class MuteError(Exception):
 
 
 class Bare(TransientError):
-    """4711"""
+    """swordfish"""
 
 
 def test_bad_arguments_and_names(bench: Bench) -> None:
@@ -123,25 +123,25 @@ def test_a_result_that_nothing_can_hold(bench: Bench, monkeypatch: pytest.Monkey
 
 
 RAISED: list[tuple[Exception, int, bool]] = [  # what a tool raises, how often one with a key is asked, and whether it may have happened
-    (ValueError("4711"), 1, False),
-    (ValueError("4711" + "x" * 1_000_000), 1, False),
-    (ValueError("4711\x00\ud800"), 1, False),
-    (TerminalError("4711"), 1, False),
-    (TransientError("4711"), 3, False),
-    (ConnectionRefusedError("4711"), 3, False),
-    (ConnectionResetError("4711"), 3, True),
-    (CallTimeout("4711"), 3, True),
-    (TimeoutError("4711"), 3, True),
-    (RetriesExhausted("4711"), 1, False),
-    (ExceptionGroup("4711", [ValueError(1)]), 1, False),
+    (ValueError("swordfish"), 1, False),
+    (ValueError("swordfish" + "x" * 1_000_000), 1, False),
+    (ValueError("swordfish\x00\ud800"), 1, False),
+    (TerminalError("swordfish"), 1, False),
+    (TransientError("swordfish"), 3, False),
+    (ConnectionRefusedError("swordfish"), 3, False),
+    (ConnectionResetError("swordfish"), 3, True),
+    (CallTimeout("swordfish"), 3, True),
+    (TimeoutError("swordfish"), 3, True),
+    (RetriesExhausted("swordfish"), 1, False),
+    (ExceptionGroup("swordfish", [ValueError(1)]), 1, False),
     (KeyError(), 1, False),
     (MuteError(), 1, False),
     (Bare(), 3, False),
-    (StopIteration("4711"), 1, False),
-    (RecursionError("4711"), 1, False),
-    (Ask("4711"), 1, False),
-    (GiveBack("4711"), 1, False),
-    (StaleLease("4711"), 1, False),
+    (StopIteration("swordfish"), 1, False),
+    (RecursionError("swordfish"), 1, False),
+    (Ask("swordfish"), 1, False),
+    (GiveBack("swordfish"), 1, False),
+    (StaleLease("swordfish"), 1, False),
 ]
 
 
@@ -166,7 +166,7 @@ def test_whatever_a_tool_raises(bench: Bench, caplog: pytest.LogCaptureFixture, 
         assert told.startswith(f"error: {type(error).__name__}")
         assert (lost, True) == ("may have happened" in told, len(told) < 400), told
         assert (1 if lost and not keyed else times) == keys.count(f"turn1_call{place}"), told
-    assert "4711" not in caplog.text
+    assert "swordfish" not in caplog.text
 
 
 def test_what_is_no_error_goes_through(bench: Bench) -> None:

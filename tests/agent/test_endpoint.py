@@ -13,7 +13,7 @@ from labkit.agent.model import NO_KEY, open_client
 from tests.agent.stub_server import deploys
 
 SECRET = "sk-a-real-key-that-nobody-may-see"
-ASK = [{"role": "user", "content": "deploy shop, my PIN is 4711"}]
+ASK = [{"role": "user", "content": "deploy shop, my password is swordfish"}]
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def test_what_a_trouble_looks_like(trouble, caplog, name, error, told):
     assert (error, told) == (type(seen), str(seen))
     shown = caplog.text + repr(seen) + repr(vars(seen)) + repr(seen.__cause__)
     assert SECRET not in shown + getattr(getattr(seen, "response", None), "text", "")
-    assert "4711" not in shown
+    assert "swordfish" not in shown
 
 
 def test_what_else_a_trouble_says(trouble):

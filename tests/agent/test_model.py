@@ -94,7 +94,7 @@ def test_the_name_of_the_model(environ, name):
 
 
 SECRET = "sk-proj-nobody-may-see-this"
-PROMPT = [{"role": "user", "content": "my PIN is 4711"}]
+PROMPT = [{"role": "user", "content": "my password is swordfish"}]
 
 
 @pytest.mark.parametrize("key", [f"{SECRET}\r\n{SECRET}", f"{SECRET}\u2026", f"Bearer {SECRET}", f"{SECRET}\x7f"])
@@ -150,7 +150,7 @@ def test_a_key_that_a_server_repeats_is_blotted_out(refusal, stream, caplog):
     assert "[key]" in shown
     assert "raised" in str(trace)
     assert SECRET not in shown
-    assert "4711" not in shown
+    assert "swordfish" not in shown
 
 
 @pytest.mark.parametrize("written", ["sk-se\\/cret+1\\\\", "sk-se/cret\\u002b1\\\\", "sk-se/cret+1\\u005c", "\\u0073k-se/cret+1\\\\"])

@@ -25,7 +25,7 @@ from tests.agent.runs import Bench, tool
 from tests.agent.stub_server import ANSWERS, deploys
 
 KEY = "sk-a-real-key-that-nobody-may-see"
-ASKED = [{"role": "user", "content": "deploy shop, my PIN is 4711"}]
+ASKED = [{"role": "user", "content": "deploy shop, my password is swordfish"}]
 JUNK: list[Any] = [None, [], {}, 1, True, 1.5, "x", [[]], [None], {"a": 1}, "\ud800\x00", 10**30]
 TROUBLES = {
     "unauthorized": (ModelRefused, "answered 401"),
@@ -50,7 +50,7 @@ class Place(Arguments):
 
 def secrets_in(shown: str) -> list[str]:
     """What must not be there: the key, the question, the endpoint's own words."""
-    return [secret for secret in (KEY, "4711", "slow down", "it broke", "Welcome", "choices") if secret in shown]
+    return [secret for secret in (KEY, "swordfish", "slow down", "it broke", "Welcome", "choices") if secret in shown]
 
 
 def everything(error: BaseException) -> str:
@@ -180,7 +180,7 @@ def ended(reason: Any, message: Any, **more: Any) -> Turn | LabkitError:
 CALL = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "n", "arguments": "{}"}}]}
 
 
-@pytest.mark.parametrize("message", [{"content": "the PIN is"}, {"content": None}, CALL | {"content": "4711"}])
+@pytest.mark.parametrize("message", [{"content": "the password is"}, {"content": None}, CALL | {"content": "swordfish"}])
 @pytest.mark.parametrize(
     ("reason", "kind", "told"),
     [
@@ -220,7 +220,7 @@ def test_an_answer_in_parts(parts: list[Any], text: str | None) -> None:
 
 def test_what_a_turn_says_of_itself() -> None:
     """What the model said stays out of logs."""
-    assert "PIN" not in repr(asked(completion({"role": "assistant", "content": "your PIN is 4711"})))
+    assert "password" not in repr(asked(completion({"role": "assistant", "content": "your password is swordfish"})))
 
 
 def test_an_interrupt_goes_through() -> None:
