@@ -35,6 +35,6 @@ class BuildWithMaterial(build_py):
 
 setup(
     packages=find_packages(include=["labkit", "labkit.*"]),
-    package_data={"labkit": ["py.typed"], "labkit.server.page": ["*.html", "*.js", "*.css"]},
+    package_data={"labkit": ["py.typed"], "labkit.server.page": ["*.html", "*.js", "*.css"], "labkit.invariants": ["*.jsonl"]},
     cmdclass={"build_py": BuildWithMaterial},
 )

@@ -35,7 +35,7 @@ _HOME = {  # name -> module, in the order in which a reader meets them
     **dict.fromkeys(["AgentStates", "KeptState"], "agent.states"),
     **dict.fromkeys(["Saga", "SagaStep", "SagaLog", "run_saga", "saga_step"], "saga"),
     "write_transaction": "database",
-    "Trace": "faults.trace",
+    **dict.fromkeys(["Trace", "TraceEvent"], "invariants"),
     "Scenario": "faults",
     "sweep": "faults",
     "search": "faults",

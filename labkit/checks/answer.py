@@ -21,7 +21,7 @@ from labkit.checks.cells import MOST_BYTES, anchor_of, from_notebook, place, rea
 from labkit.checks.exercise import Answer, Exercise
 from labkit.checks.hashes import hash_in, id_in
 from labkit.checks.hidden import look_behind
-from labkit.checks.imports import Forbidden, NotYet, guarded_builtins, look_at_imports, refused
+from labkit.checks.imports import Forbidden, guarded_builtins, look_at_imports, refused
 from labkit.errors import LabkitError, UsageError
 from labkit.faults.outcome import ANSWER, line_of_answer
 
@@ -92,7 +92,7 @@ def load(source: str, exercise: Exercise) -> Answer:
 
     try:
         names = execute()
-    except (Forbidden, NotYet):
+    except Forbidden:
         raise
     except Exception as error:
         if refused:  # whatever became of the refusal on its way

@@ -1,6 +1,6 @@
 """The exercise `claim`: hand the most urgent task that is due to one worker, whoever else asks at the same time.
 
-Two and three workers ask at once in every order within two preemptions, on both databases, for more tasks than they are and for fewer.
+Two workers ask at once in every order within two preemptions, three within one, on both databases, for more tasks than they are and for fewer.
 
 Not handled here: what a dead worker held (see `lease`).
 """

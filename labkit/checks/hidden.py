@@ -24,7 +24,7 @@ from labkit.checks import imports
 from labkit.checks.imports import NAMES, PACKAGE, VALUES
 from labkit.faults.outcome import ANSWER
 
-TOPS = ("retry", "deadline", "execution", "deployment", "queue", "saga", "checkpoint", "agent", "lessons", "demo", "server", "progress.live")
+TOPS = ("retry", "deadline", "execution", "deployment", "queue", "saga", "checkpoint", "agent", "lessons", "demo", "server", "progress.live", "invariants")
 SOLUTIONS = tuple(f"labkit.{top}" for top in TOPS)
 HOME = f"{PACKAGE}{os.sep}"
 BESIDE = tuple(f"{PACKAGE.parent / name}{os.sep}" for name in ("solutions", "tests"))  # in a checkout

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from labkit.errors import LabkitError, UsageError
+from labkit.errors import LabkitError
 
 # what an answer may import from labkit (and from its modules, by these names)
 NAMES = frozenset(
@@ -34,12 +34,11 @@ NAMES = frozenset(
         "SagaFailed", "CompensationFailed",
     }
 )  # fmt: skip
-LATER = frozenset({"TraceEvent"})  # of these, what comes with a later chapter
 VALUES = frozenset({"labkit.agent", "labkit.agent.state"})  # of the agent, what holds no solution
 HOMES = VALUES | {
     "labkit",
     *(f"labkit.{name}" for name in ("tables", "errors", "task", "clock", "store", "cloud", "database", "saga", "checkpoint")),
-    *(f"labkit.{name}" for name in ("progress", "agent.journal")),
+    *(f"labkit.{name}" for name in ("progress", "agent.journal", "invariants")),
 }
 PACKAGES = frozenset({"sqlalchemy", "starlette", "sse_starlette", "pydantic", "anyio"}) | sys.stdlib_module_names
 MODULE = re.compile(r"labkit(?:\.\w+)+")
@@ -57,10 +56,6 @@ THESE_PACKAGES = "an answer may use the standard library, sqlalchemy, starlette,
 
 class Forbidden(LabkitError):
     """The answer imports what an answer may not import."""
-
-
-class NotYet(UsageError):
-    """The answer imports a name that this labkit does not have yet."""
 
 
 def diagnosis(why: str) -> str:
@@ -112,8 +107,6 @@ def _is_our_module(text: str) -> bool:
 def refuse(module: str, name: str = "") -> None:
     """Return when an answer may import this, raise `Forbidden` when it may not. `name` is what is taken from the module."""
     top = module.split(".")[0]
-    if module in HOMES and name in LATER:
-        raise NotYet(f"the answer imports {name}, which is not part of this labkit yet")
     if top == "labkit":
         if module in HOMES and (
             name in NAMES or name in ("", "*") or name.startswith("__") or f"{module}.{name}" in HOMES
@@ -146,7 +139,7 @@ class View(ModuleType):
 
     def __init__(self, module: str) -> None:
         super().__init__(module)
-        self.__all__ = sorted((NAMES - LATER) & set(dir(sys.modules[module])))
+        self.__all__ = sorted(NAMES & set(dir(sys.modules[module])))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

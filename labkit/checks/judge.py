@@ -159,7 +159,7 @@ class Covered:
     kills: int = 0
     runs: int = 0
     orders: int = 0
-    preemptions: int = 0
+    preemptions: set[int] = field(default_factory=set)  # the bounds of the cases
     actors: set[int] = field(default_factory=set)  # how many at once, where they were alike
     capped: list[str] = field(default_factory=list)  # where a sweep stopped before it was complete
     closed: bool = True  # no order was left out
@@ -167,7 +167,7 @@ class Covered:
     def add(self, said: dict[str, Any]) -> None:
         for name in ("crash_points", "states", "kills", "runs", "orders"):
             setattr(self, name, getattr(self, name) + said.get(name, 0))
-        self.preemptions = max(self.preemptions, said.get("preemptions", 0))
+        self.preemptions |= {said["preemptions"]} if "preemptions" in said else set()
         if said.get("alike"):
             self.actors.add(said["actors"])
         self.closed = self.closed and said.get("closed", True)
@@ -187,7 +187,8 @@ class Covered:
         if self.orders:
             first = "" if self.closed else "the first "
             who = f" of {' and '.join(map(str, sorted(self.actors)))} workers (up to their names)" if self.actors else ""
-            parts.append(f"{first}{counted(self.orders, 'order')}{who} within {counted(self.preemptions, 'preemption')}")
+            most = ("up to " if len(self.preemptions) > 1 else "") + counted(max(self.preemptions), "preemption")
+            parts.append(f"{first}{counted(self.orders, 'order')}{who} within {most}")
         parts.append(counted(self.runs, "schedule"))
         where = ", ".join(databases)
         parts += [where] if where else []

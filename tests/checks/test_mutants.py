@@ -31,6 +31,7 @@ PARENTS = (
     "endpoint plain_function",
     "sse closing_generator",
     "agent short_loop",
+    "invariant plain_rules",
 )
 BOTH = ("claim", "lease", "backpressure")  # what SQLite forgives, PostgreSQL does not
 QUICKLY = Patience(stall=3.0, for_more=False)  # the first property that breaks is enough
