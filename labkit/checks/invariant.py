@@ -15,7 +15,8 @@ from labkit.checks import invariant_rules as rules
 from labkit.checks.common import ends, exits_rule, outcome_of, try_exits
 from labkit.checks.drawn import invariant as drawn
 from labkit.checks.exercise import Answer, Case, Exercise, Property
-from labkit.checks.invariant_rows import BROKEN, FINE, Row
+from labkit.checks.invariant_row import Row
+from labkit.checks.invariant_rows import BROKEN, FINE
 from labkit.faults.process import Process
 from labkit.faults.scenario import Body
 from labkit.invariants.rules import RULES

@@ -9,41 +9,17 @@ Not handled here: asking the answer (see `invariant`), and what came of it (see 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from labkit.checks import invariant_edits as edits
+from labkit.checks.invariant_row import Row, Rows, broken, edited, fine
 from labkit.invariants.events import TraceEvent
 from labkit.invariants.rules import RULES
-from labkit.invariants.runs import ALL_STORIES, recorded
+from labkit.invariants.runs import recorded
 from labkit.invariants.trace import Trace
 
 LOST, DOUBLED, ZOMBIE, ORDER, UNTOLD, TOLD_TWICE = RULES  # the kinds of broken runs
 EDITED = ("calm", "crash", "late", "withdrawn", "refused", "shaky", "cancelled", "taken_back", "crowd")  # stories of which edits are made
-
-
-@dataclass(frozen=True)
-class Row:
-    """`breaks` is the kind of a broken run, "" for a fine one; `says` what it shows."""
-
-    run: str
-    says: str
-    breaks: str
-    why: str
-    trace: Trace
-
-
-def fine(story: str, why: str) -> Row:
-    """A run of the sound system."""
-    return Row(f"sound.{story}", ALL_STORIES[story].says, "", why, recorded("sound", story))
-
-
-def broken(run: str, kind: str, why: str) -> Row:
-    """A run of a system that lacks something."""
-    return edited(run, recorded(*run.split(".")), kind, why)
-
-
-def edited(run: str, trace: Trace, kind: str, why: str) -> Row:
-    return Row(run, RULES[kind](trace) or "", kind, why, trace)
 
 
 def all_edited(story: str, traces: Iterable[Trace], kind: str, why: str) -> Iterator[Row]:
@@ -172,28 +148,41 @@ def _told_twice() -> Iterator[Row]:
             yield from all_edited(story, edits.doubled_ends(recorded("sound", story), word), TOLD_TWICE, "looks at some of the ends only")
 
 
-FINE: dict[str, Sequence[Row]] = {
-    "calm": [fine("calm", "raises a false alarm when nothing went wrong")],
-    "nothing": [fine("nothing", "raises a false alarm when there are no tasks")],
-    "reclaimed": [*(fine(story, AGAIN) for story in ("crash", "restart", "crash_in_saga", "crash_at_end", "crash_at_news"))],
-    "fenced": [*(fine(story, FENCED) for story in ("late", "awake", "late_in_saga", "namesakes")), _third_fenced()],
-    "failed": [
-        fine("refused", "takes a failed task for a broken run"),
-        *(fine(story, "takes an attempt that failed for the end of its task") for story in ("shaky", "shaky_twice")),
-    ],
-    "cancelled": [
-        fine("withdrawn", "takes a task that nobody claimed before it was cancelled for a broken run"),
-        fine("cancelled", "takes a task that was cancelled under its worker for a broken run"),
-    ],
-    "undone": [*(fine(story, SAGA) for story in ("taken_back", "taken_back_early", "crash_in_undo", "crash_then_back"))],
-    "stuck": [*(fine(story, STUCK) for story in ("stuck_middle", "stuck_first", "stuck_last"))],
-    "crowd": [*(fine(story, MIXED) for story in ("two_sagas", "two_taken_back", "crowd"))],
-}  # fmt: skip
-BROKEN: dict[str, Sequence[Row]] = {
-    "lost": [*_lost()],
-    "doubled": [*_doubled()],
-    "zombies": [*_zombies()],
-    "orders": [*_orders()],
-    "untold": [*_untold()],
-    "told_twice": [*_told_twice()],
+def _fenced() -> Iterator[Row]:
+    yield from (fine(story, FENCED) for story in ("late", "awake", "late_in_saga", "namesakes"))
+    yield _third_fenced()
+
+
+def _failed() -> Iterator[Row]:
+    yield fine("refused", "takes a failed task for a broken run")
+    yield from (fine(story, "takes an attempt that failed for the end of its task") for story in ("shaky", "shaky_twice"))
+
+
+def _cancelled() -> Iterator[Row]:
+    yield fine("withdrawn", "takes a task that nobody claimed before it was cancelled for a broken run")
+    yield fine("cancelled", "takes a task that was cancelled under its worker for a broken run")
+
+
+def _all_fine(why: str, *stories: str) -> Rows:
+    return Rows(lambda: (fine(story, why) for story in stories))
+
+
+FINE = {
+    "calm": _all_fine("raises a false alarm when nothing went wrong", "calm"),
+    "nothing": _all_fine("raises a false alarm when there are no tasks", "nothing"),
+    "reclaimed": _all_fine(AGAIN, "crash", "restart", "crash_in_saga", "crash_at_end", "crash_at_news"),
+    "fenced": Rows(_fenced),
+    "failed": Rows(_failed),
+    "cancelled": Rows(_cancelled),
+    "undone": _all_fine(SAGA, "taken_back", "taken_back_early", "crash_in_undo", "crash_then_back"),
+    "stuck": _all_fine(STUCK, "stuck_middle", "stuck_first", "stuck_last"),
+    "crowd": _all_fine(MIXED, "two_sagas", "two_taken_back", "crowd"),
+}
+BROKEN = {
+    "lost": Rows(_lost),
+    "doubled": Rows(_doubled),
+    "zombies": Rows(_zombies),
+    "orders": Rows(_orders),
+    "untold": Rows(_untold),
+    "told_twice": Rows(_told_twice),
 }

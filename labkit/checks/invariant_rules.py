@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.invariant_rows import Row
+from labkit.checks.invariant_row import Row
 from labkit.faults.outcome import cut
 
 NO_SENTENCE = "answers with something else than None or a sentence"

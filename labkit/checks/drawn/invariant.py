@@ -14,7 +14,8 @@ from random import Random
 from typing import TypeVar
 
 from labkit.checks.drawn.words import names, words
-from labkit.checks.invariant_rows import BROKEN, FINE, Row, edited
+from labkit.checks.invariant_row import Row, edited
+from labkit.checks.invariant_rows import BROKEN, FINE
 from labkit.invariants.events import TraceEvent
 from labkit.invariants.trace import Trace
 from labkit.task import Task
