@@ -67,7 +67,7 @@ def public_pass(books: list[Notebook], box: Box) -> Act:
     def act() -> None:
         with box.folder() as folder:
             ran = run_public(
-                {str(n): book for n, book in enumerate(books)}, folder, wrap=box.wrap, environment=box.environment
+                {str(n): book for n, book in enumerate(books)}, folder, wrap=box.wrap, environment=box.environment, sent=box.kernels
             )
         states = {cell.state for cells in ran.values() for cell in cells}
         assert states == {"passed"}, ran

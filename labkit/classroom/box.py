@@ -11,15 +11,17 @@ Not handled here: a full disk (only each file has a limit), and holes of the sys
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from labkit.classroom import rights
 from labkit.classroom.walls import LEVELS, NAMESPACE, PROCESS, USER, IsolationUnavailable, Walls
+from labkit.classroom.warm_kernels import WarmKernels
 from labkit.errors import UsageError
 from labkit.faults.nursery import CAN_FORK, Nursery
 from labkit.material import own_exercises
@@ -74,6 +76,7 @@ class Box:
             raise IsolationUnavailable(f"isolation {self.level} cannot be had here: {why}; ask for another one, or run where it can")
         self.private = tuple(private)
         self._mine, self._all, self._mutex = threading.local(), list[Walls](), threading.Lock()
+        self._kernels = WarmKernels()
 
     @property
     def walls(self) -> Walls:
@@ -100,6 +103,12 @@ class Box:
         """The command that runs this one in the box, in the folder that this thread asked for last."""
         return self.walls.wrap(command)
 
+    @contextmanager
+    def kernels(self, environment: Mapping[str, str]) -> Iterator[socket.socket | None]:
+        """A parent of kernels in the box, in the folder that this thread asked for last, by the wire to it; None where it could not be sent there."""
+        with self._kernels.sent(self.walls.how(), environment) as wire:
+            yield wire
+
     @property
     def environment(self) -> dict[str, str]:
         """What a program in the box has for an environment."""
@@ -114,6 +123,7 @@ class Box:
                 with suppress(OSError):
                     walls.__exit__()
             self._all.clear()
+        self._kernels.close()
         self._mine = threading.local()
 
     def __enter__(self) -> Box:

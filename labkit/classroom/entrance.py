@@ -51,8 +51,13 @@ def _forget_environment(kept: Mapping[str, str]) -> None:
     os.environ.update(kept)
 
 
-def run(command: Sequence[str], *, view: Mapping[str, Any] | None, user: int | None, folder: str) -> int:
-    """Run a program in the box, in its folder; returns its exit status. Whoever kills this process ends all of it."""
+def run(command: Sequence[str], **how: Any) -> int:
+    """Run a program in the box as `go_in` goes there; returns its exit status."""
+    return go_in(lambda: os.execvpe(command[0], list(command), os.environ), **how)
+
+
+def go_in(act: Callable[[], object], *, view: Mapping[str, Any] | None, user: int | None, folder: str) -> int:
+    """Do something in the box, in its folder, in a process of its own; returns its exit status. Whoever kills this process ends all of it."""
     seen = namespaces.View(**view) if view is not None else None
     if seen is not None:
         namespaces.move_in(seen)
@@ -66,7 +71,8 @@ def run(command: Sequence[str], *, view: Mapping[str, Any] | None, user: int | N
             _end_with_parent()
             os.chdir(folder)
             os.umask(0o077)
-            os.execvpe(command[0], list(command), os.environ)
+            act()
+            os._exit(0)
         except BaseException as error:
             os.write(2, f"the box could not be entered: {error}\n".encode())
         finally:
@@ -91,5 +97,5 @@ def _ended(child: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`how command ...`: `how` is JSON, the arguments of `run`."""
+    """`how command ...`: `how` is JSON, the arguments of `go_in`."""
     return run(arguments[1:], **json.loads(arguments[0]))

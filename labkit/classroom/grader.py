@@ -23,7 +23,7 @@ from labkit.classroom.hidden import judge_hidden
 from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
 from labkit.classroom.notebook import Notebook
 from labkit.classroom.placing import ANSWERED, UNTOUCHED
-from labkit.classroom.public import PublicCell, run_public
+from labkit.classroom.public import PublicCell, run_public, without_checks
 from labkit.classroom.splice import Placed, Spliced, splice
 from labkit.classroom.submission import Flag, Submission, Unreadable, read
 from labkit.classroom.suspicious import look
@@ -106,22 +106,25 @@ def _picture(report: CheckReport, source: str, how: How) -> str:
 
 
 def _run_notebooks(row: Row, spliced: Mapping[str, Spliced], how: How) -> None:
-    """The public pass: each notebook with an answer in it from top to bottom, as a learner runs it. It gives no points, but it can find tampering."""
-    books = {name: one.book for name, one in spliced.items() if any(a.state == ANSWERED for a in one.answers.values())}
+    """The public pass: each notebook with an answer in it from top to bottom, as a learner runs it, but for the checks of what was judged.
+
+    It gives no points, but it can find tampering.
+    """
+    answered = {name: {id for id, placed in one.answers.items() if placed.state == ANSWERED} for name, one in spliced.items()}
+    books = {name: without_checks(spliced[name].book, judged) for name, judged in answered.items() if judged}
     if not books:
         return
     for name, cells in _run(books, how).items():
         worst = min(cells, key=lambda cell: WORST_FIRST.index(cell.state))
-        for exercise, placed in spliced[name].answers.items():
-            if placed.state == ANSWERED:
-                _tell(row.entries[exercise], worst)
+        for exercise in answered[name]:
+            _tell(row.entries[exercise], worst)
 
 
 def _run(books: dict[str, Notebook], how: How) -> dict[str, list[PublicCell]]:
     """What became of each notebook; where they could not be run at all, that is what became of them."""
     try:
         with how.box.folder() as folder:
-            return run_public(books, folder, wrap=how.box.wrap, environment=how.box.environment)
+            return run_public(books, folder, wrap=how.box.wrap, environment=how.box.environment, sent=how.box.kernels)
     except UsageError as error:
         return {name: [PublicCell("", ERROR, str(error))] for name in books}
 

@@ -9,6 +9,7 @@ Not handled here: a kernel that lies about everything but the canary. Its word g
 
 from __future__ import annotations
 
+import socket
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -71,7 +72,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     plan = Plan.read(config.getoption("--labkit-plan").absolute())
     config.stash[PLAN] = plan
-    config.stash[KERNELS] = Kernels(plan["command"], plan["environment"], Path(plan["folder"]))
+    sent = socket.socket(fileno=plan["sent"]) if plan["sent"] >= 0 else None
+    config.stash[KERNELS] = Kernels(plan["command"], plan["environment"], Path(plan["folder"]), sent)
     config.stash[KERNELS].warm()
 
 

@@ -182,8 +182,8 @@ def warm() -> None:
         formatter(mode="Context").text(LookupError, error, error.__traceback__)
 
 
-def main(preload: Sequence[str]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def load(preload: Sequence[str] = ()) -> None:
+    """Import all that a kernel and its checks need."""
     for name in UNWANTED:
         sys.modules[name] = None  # type: ignore[assignment]
     for target in [*PRELOAD, *filter(None, preload)]:
@@ -191,6 +191,11 @@ def main(preload: Sequence[str]) -> None:
         loaded: Any = importlib.import_module(module)
         if name:
             getattr(loaded, name)()
+
+
+def main(preload: Sequence[str]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load(preload)
     Kernels().serve()
 
 

@@ -1,7 +1,8 @@
 """The warm parent of all kernels of one call, as it is seen from outside of the box.
 
-It is started in the box, and anew where the answers have ended it. Every call comes back in bounded time. What it says is a hint about which
-kernel has ended, and no more is believed: no process is ever signalled by a number that came from inside.
+It is started in the box, or has come there from one that was warm already (see `warm_kernels`), and is started anew where the answers have ended it. Every call
+comes back in bounded time. What it says is a hint about which kernel has ended, and no more is believed: no process is ever signalled by a number that
+came from inside.
 
 Not handled here: talking to a kernel (see `kernel`), what happens inside (see `kernel_parent`), and systems without fork.
 """
@@ -12,12 +13,13 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
@@ -39,9 +41,10 @@ class NoKernel(LabkitError):
 class Kernels:
     """The warm parent of all kernels of one call, started in the box; a new one where the answers have killed it."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, come: socket.socket | None = None) -> None:
         self._command, self._environment, self.folder = list(command), dict(environment), folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._parent: _Started | _Come | None = _Come(come) if come is not None else None
+        self._ours = come is None  # whether one was started by us
         self._running: set[int] = set()
         self._said = b""
         self._ready = False
@@ -73,26 +76,20 @@ class Kernels:
 
     def warm(self) -> None:
         """Start the parent where there is none, without waiting for it."""
-        if self._process is None:
-            self._said, self._ready = b"", False
-            self._process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                cwd=self.folder,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                start_new_session=True,
-            )
+        if self._parent is None:
+            self._said, self._ready, self._ours = b"", False, True
+            self._parent = _Started(self._command, self._environment, self.folder, self._complaints)
 
     def _wait_until_ready(self) -> None:
         give_up = CLOCK.monotonic() + START
         while not self._ready:
             left = give_up - CLOCK.monotonic()
-            if self._process is None or left <= 0:
+            if self._parent is None and not self._ours:
+                self.warm()  # the one that was sent did not get in; ours can say why
+            elif self._parent is None or left <= 0:
                 self.close()
                 raise NoKernel(f"the parent of the kernels does not start: {self._complaint()}")
-            if select.select([self.descriptor], [], [], left)[0]:
+            elif select.select([self.descriptor], [], [], left)[0]:
                 self.hear()
 
     def _complaint(self) -> str:
@@ -109,7 +106,7 @@ class Kernels:
     @property
     def descriptor(self) -> int:
         """Can be read when there is something to `hear`; -1 where nobody speaks."""
-        return self._process.stdout.fileno() if self._process is not None and self._process.stdout is not None else -1
+        return self._parent.heard if self._parent is not None else -1
 
     def hear(self) -> None:
         """Take in what the parent says. One that says nonsense, or nothing any more, is given up, and its kernels with it."""
@@ -129,11 +126,10 @@ class Kernels:
         return number in self._running
 
     def _ask(self, what: str, number: int, **more: Any) -> None:
-        if self._process is None or self._process.stdin is None:
+        if self._parent is None:
             return
         try:
-            self._process.stdin.write(json.dumps({"what": what, "number": number, **more}).encode() + b"\n")
-            self._process.stdin.flush()
+            self._parent.tell(json.dumps({"what": what, "number": number, **more}).encode() + b"\n")
         except OSError:
             self.close()
 
@@ -146,20 +142,53 @@ class Kernels:
 
     def close(self) -> None:
         """End the parent and what it started."""
-        process, self._process = self._process, None
+        parent, self._parent = self._parent, None
         self._running.clear()
-        if process is None:
-            return
-        assert process.stdin is not None
-        assert process.stdout is not None
+        if parent is not None:
+            parent.close()
+
+
+class _Started:
+    """A parent that we have started by a command."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, complaints: IO[bytes]) -> None:
+        # subtle: a group of its own, by which it ends with all that is left of it
+        options: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": complaints, "start_new_session": True}
+        self._process = subprocess.Popen(command, env=environment, cwd=folder, **options)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked, self._heard = self._process.stdin, self._process.stdout
+        self.heard = self._heard.fileno()
+
+    def tell(self, line: bytes) -> None:
+        self._asked.write(line)
+        self._asked.flush()
+
+    def close(self) -> None:
         with suppress(OSError):
-            process.stdin.close()
-        _until_it_hangs_up(process.stdout.fileno())
-        # subtle: what is left goes by the group that we made, never by a number that was told from inside, and before that number is free again
+            self._asked.close()
+        _until_it_hangs_up(self.heard)
+        # subtle: by the group that we made, never by a number that was told from inside, and before that number is free again
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._heard.close()
+
+
+class _Come:
+    """A parent that was sent here; it is at the other end of this wire, and whoever sent it ends it for good."""
+
+    def __init__(self, wire: socket.socket) -> None:
+        self._wire, self.heard = wire, wire.fileno()
+
+    def tell(self, line: bytes) -> None:
+        self._wire.sendall(line)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._wire.shutdown(socket.SHUT_WR)
+        _until_it_hangs_up(self.heard)
+        self._wire.close()
 
 
 def _until_it_hangs_up(descriptor: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,32 +36,37 @@ PYTEST = "import sys; sys.modules['rfc3987_syntax'] = None; import pytest; sys.e
 
 @dataclass(frozen=True)
 class Plan:
-    """The command that starts the kernels' parent, its environment, the folder of the kernels, and what the checks of each notebook need loaded."""
+    """The command that starts the kernels' parent, its environment, the folder of the kernels, and what the checks of each notebook need loaded.
+
+    `sent` is the wire to a first parent that is there already.
+    """
 
     command: Sequence[str]
-    environment: Mapping[str, str] | None
+    environment: Mapping[str, str]
     folder: Path
     preload: Mapping[str, Sequence[str]]
+    sent: socket.socket | None = None
 
     def write(self, place: Path) -> None:
         said = {
             "command": list(self.command),
             "folder": str(self.folder),
-            "environment": self._inside(),
+            "environment": dict(self.environment),
             "preload": dict(self.preload),
+            "sent": self.sent.fileno() if self.sent is not None else -1,
         }
         (place / "plan.json").write_text(json.dumps(said))
-
-    def _inside(self) -> dict[str, str]:
-        """The kernels' environment: what the box says, and where labkit is."""
-        here = str(self.folder)
-        plain = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": here, "TMPDIR": here}
-        return {**(plain if self.environment is None else self.environment), "PYTHONPATH": _modules()}
 
     @staticmethod
     def read(file: Path) -> dict[str, Any]:
         """What was written, and `broken`, where it is told that no kernel can be started at all."""
         return {**json.loads(file.read_bytes()), "broken": file.with_name("broken")}
+
+
+def inside(folder: Path, environment: Mapping[str, str] | None) -> dict[str, str]:
+    """The kernels' environment: what the box says, and where labkit is."""
+    plain = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(folder), "TMPDIR": str(folder)}
+    return {**(plain if environment is None else environment), "PYTHONPATH": _modules()}
 
 
 def _modules() -> str:
@@ -85,6 +91,7 @@ def run_nbval(place: Path, plan: Plan, timeout: float, cells: int) -> str:
             env=environment,
             cwd=place,
             stdin=subprocess.DEVNULL,
+            pass_fds=[plan.sent.fileno()] if plan.sent is not None else [],
             capture_output=True,
             timeout=longest,
             check=False,

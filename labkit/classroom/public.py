@@ -9,9 +9,12 @@ Not handled here: points, which this pass does not give (see `hidden`), reading 
 
 from __future__ import annotations
 
+import ast
+import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +22,18 @@ from typing import Any
 
 from labkit.checks import registry
 from labkit.classroom import kernel_parent
-from labkit.classroom.nbval_run import BLOCKED, CANARY, ERROR, NOT_RUN, PASSED, TAMPERED, Plan, report, run_nbval
+from labkit.classroom.nbval_run import (
+    BLOCKED,
+    CANARY,
+    ERROR,
+    NOT_RUN,
+    PASSED,
+    TAMPERED,
+    Plan,
+    inside,
+    report,
+    run_nbval,
+)
 from labkit.classroom.notebook import Cell, Notebook, about, dump, lines
 from labkit.errors import UsageError
 from labkit.faults.nursery import CAN_FORK
@@ -44,8 +58,9 @@ def run_public(
     timeout: float = 30,
     wrap: Callable[[list[str]], list[str]] = list,
     environment: Mapping[str, str] | None = None,
+    sent: Callable[[Mapping[str, str]], AbstractContextManager[socket.socket | None]] = lambda environment: nullcontext(),
 ) -> dict[str, list[PublicCell]]:
-    """Run notebooks, each in a kernel of its own below `folder`; `wrap` puts the command that starts the kernels into a box.
+    """Run notebooks, each in a kernel of its own below `folder`; `wrap` puts the command that starts the kernels into a box, `sent` has one sent there.
 
     `timeout` is in seconds for each cell. Raises `UsageError` where nothing can be run at all.
     """
@@ -57,13 +72,32 @@ def run_public(
     stems = {name: str(number) for number, name in enumerate(books)}
     preload = {stems[name]: sorted({_preload(about(cell).get("id")) for cell in cells[name]}) for name in books}
     command = [sys.executable, "-P", kernel_parent.__file__, *sorted({""}.union(*preload.values()) - {""})]
-    with tempfile.TemporaryDirectory(prefix="labkit-public-") as place:
+    own = inside(folder, environment)
+    with tempfile.TemporaryDirectory(prefix="labkit-public-") as place, sent(own) as wire:
         for name, book in books.items():
             (Path(place) / f"{stems[name]}.ipynb").write_bytes(dump(_with_canary(book)))
-        plan = Plan(wrap(command), environment, folder, preload)
+        plan = Plan(wrap(command), own, folder, preload, wire)
         why = run_nbval(Path(place), plan, timeout, sum(map(len, cells.values())))
         heard = report(Path(place))
     return {name: _settled(found, stems[name], heard, why) for name, found in cells.items()}
+
+
+def without_checks(book: Notebook, judged: Collection[str]) -> Notebook:
+    """The notebook without those of its own cells that do nothing but check an answer which was judged already.
+
+    They would cost as much as the judging, say the same, and raise nothing whatever they say.
+    """
+    return {**book, "cells": [cell for cell in book["cells"] if not _only_checks(cell, judged)]}
+
+
+def _only_checks(cell: Cell, judged: Collection[str]) -> bool:
+    if cell["cell_type"] != "code" or about(cell).get("role") != "check":
+        return False
+    with suppress(SyntaxError):
+        match ast.parse("".join(cell["source"])).body:
+            case [ast.Expr(ast.Call(ast.Name("check"), [ast.Constant(str(exercise))], []))]:
+                return exercise in judged
+    return False
 
 
 def _code(book: Notebook) -> list[Cell]:

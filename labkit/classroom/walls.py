@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from labkit.checks import registry
 from labkit.checks.run import NURSERY
@@ -113,13 +114,16 @@ class Walls:
             with self.server.database() as url:
                 yield url, folder
 
-    def wrap(self, command: Sequence[str]) -> list[str]:
-        """The command that runs this one in the box, in the folder that was asked for last."""
+    def how(self) -> dict[str, Any]:
+        """How one goes in, into the folder that was asked for last (see `entrance.go_in`)."""
         folder = self.here[-1] if self.here else self.base / "rooms"
         view = self._view(with_labkit=True, rooms=folder)
-        how = {"view": asdict(view) if view else None, "user": self.user, "folder": str(folder)}
+        return {"view": asdict(view) if view else None, "user": self.user, "folder": str(folder)}
+
+    def wrap(self, command: Sequence[str]) -> list[str]:
+        """The command that runs this one in the box, in the folder that was asked for last."""
         program = PROGRAM.format(path=[path or os.getcwd() for path in sys.path])
-        return [sys.executable, "-I", "-S", "-c", program, json.dumps(how), *command]
+        return [sys.executable, "-I", "-S", "-c", program, json.dumps(self.how()), *command]
 
     def probe(self) -> str:
         """Go in and come out again; returns why that fails."""

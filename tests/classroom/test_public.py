@@ -6,7 +6,7 @@ import pytest
 
 from labkit.classroom.box import Box
 from labkit.classroom.notebook import lines, load
-from labkit.classroom.public import PublicCell, run_public
+from labkit.classroom.public import PublicCell, run_public, without_checks
 from labkit.classroom.release import release
 from labkit.errors import UsageError
 from tests.checkout import ROOT
@@ -55,7 +55,7 @@ def ran():
     with Box() as box, box.folder() as folder:
         environment = box.environment
         return run_public(
-            {**books, "exercise": rebuilt()}, folder, timeout=TIMEOUT, wrap=box.wrap, environment=environment
+            {**books, "exercise": rebuilt()}, folder, timeout=TIMEOUT, wrap=box.wrap, environment=environment, sent=box.kernels
         )
 
 
@@ -72,6 +72,16 @@ def test_an_exercise_runs_as_for_a_learner(ran):
     assert states == dict.fromkeys(
         ["retry-setup", "retry", "show", "retry-check", "hint-1", "hint-2", "hint-3"], "passed"
     )
+
+
+def test_what_was_judged_is_not_checked_again():
+    """A cell that only checks a judged answer is left out; one that does more, checks another answer or is the learner's own is run."""
+    kept = [("retry", "solution"), ("hint('retry', 1)", "prose"), ("check('retry')", "prose"), ("check('retry')\nassert wanted", "check")]
+    kept += [("check('resume')", "check"), ("check('retry', answer)", "check"), ("print(check('retry'))", "check")]
+    cells = [cell(source, "one", role) for source, role in kept]
+    book = {"cells": [*cells, cell('check("retry")', "one", "check")], "metadata": {}}
+    assert without_checks(book, {"retry"})["cells"] == cells
+    assert without_checks(book, set())["cells"] == book["cells"]
 
 
 def test_the_cell_that_failed_is_named(ran):
