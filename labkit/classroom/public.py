@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from labkit.classroom.nbval_run import (
 )
 from labkit.classroom.notebook import Cell, Notebook, about, dump, lines
 from labkit.errors import UsageError
+from labkit.faults.folder import own_folder
 from labkit.faults.nursery import CAN_FORK
 from labkit.ids import random_ids
 
@@ -73,12 +73,12 @@ def run_public(
     preload = {stems[name]: sorted({_preload(about(cell).get("id")) for cell in cells[name]}) for name in books}
     command = [sys.executable, "-P", kernel_parent.__file__, *sorted({""}.union(*preload.values()) - {""})]
     own = inside(folder, environment)
-    with tempfile.TemporaryDirectory(prefix="labkit-public-") as place, sent(own) as wire:
+    with own_folder() as place, sent(own) as wire:
         for name, book in books.items():
-            (Path(place) / f"{stems[name]}.ipynb").write_bytes(dump(_with_canary(book)))
+            (place / f"{stems[name]}.ipynb").write_bytes(dump(_with_canary(book)))
         plan = Plan(wrap(command), own, folder, preload, wire)
-        why = run_nbval(Path(place), plan, timeout, sum(map(len, cells.values())))
-        heard = report(Path(place))
+        why = run_nbval(place, plan, timeout, sum(map(len, cells.values())))
+        heard = report(place)
     return {name: _settled(found, stems[name], heard, why) for name, found in cells.items()}
 
 

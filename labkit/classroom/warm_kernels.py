@@ -12,10 +12,9 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from labkit.faults.folder import new_folder
+from labkit.faults.folder import own_folder
 from labkit.faults.nursery import Nursery
 
 SECONDS = 30.0  # for a fork to come to the door
@@ -31,13 +30,12 @@ class WarmKernels:
     @contextmanager
     def sent(self, how: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[socket.socket | None]:
         """A parent that has gone into a box as `entrance.go_in` is told `how`, by the wire to it; None where it did not come to the door."""
-        folder = new_folder()
-        place = folder / "door"
-        with socket.socket(socket.AF_UNIX) as door:
-            door.bind(str(place))
+        with own_folder() as folder, socket.socket(socket.AF_UNIX) as door:
+            place = str(folder / "door")
+            door.bind(place)
             door.listen(1)
             door.settimeout(SECONDS)
-            child = self._nursery.start("labkit.classroom.warm_kernels:go", door=str(place), how=dict(how), environment=dict(environment))
+            child = self._nursery.start("labkit.classroom.warm_kernels:go", door=place, how=dict(how), environment=dict(environment))
             wire = _come(door)
             try:
                 yield wire
@@ -46,7 +44,6 @@ class WarmKernels:
                     wire.close()
                 child.kill()
                 child.wait()
-                _remove(place)
 
     def close(self) -> None:
         self._nursery.close()
@@ -57,11 +54,6 @@ def _come(door: socket.socket) -> socket.socket | None:
         return door.accept()[0]
     except OSError:
         return None
-
-
-def _remove(place: Path) -> None:
-    place.unlink(missing_ok=True)
-    place.parent.rmdir()
 
 
 def load() -> None:

@@ -13,6 +13,8 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +27,16 @@ def new_folder(disk: Path | None = None) -> Path:
     disk = disk or (FAST_DISK if FAST_DISK.is_dir() and os.access(FAST_DISK, os.W_OK) else Path(tempfile.gettempdir()))
     _tidy(disk, os.getpid())
     return Path(tempfile.mkdtemp(prefix=f"labkit-world-{os.getpid()}-", dir=disk))
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A new empty folder, removed afterwards."""
+    made = new_folder()
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 @lru_cache(maxsize=1)

@@ -30,8 +30,9 @@ FORGED = (
     '<testsuites><testsuite name="pytest" errors="0" failures="0"><testcase name="Cell 1"/></testsuite></testsuites>'
 )
 FORGES = f"""
-import os, pathlib
-for folder in [pathlib.Path.cwd(), *pathlib.Path.cwd().parents, *pathlib.Path(os.environ.get("TMPDIR", "/tmp")).glob("labkit-public-*")]:
+import pathlib
+graders = [found for disk in ("/dev/shm", "/tmp") for found in pathlib.Path(disk).glob("labkit-world-*")]
+for folder in [pathlib.Path.cwd(), *pathlib.Path.cwd().parents, *graders]:
     for name in ("junit.xml", "report.xml"):
         if str(folder).count("/") > 2:
             try:
