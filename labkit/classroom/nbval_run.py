@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 
 from labkit.checks.texts import printable
 from labkit.errors import UsageError
+from labkit.faults.nursery import module_path
 
 PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, TAMPERED = "passed", "failed", "error", "timeout", "blocked", "tampered"
 CELL, ID, STATE, MESSAGE = "labkit-cell", "labkit", "labkit-state", "labkit-message"  # properties in the report
@@ -66,11 +67,7 @@ class Plan:
 def inside(folder: Path, environment: Mapping[str, str] | None) -> dict[str, str]:
     """The kernels' environment: what the box says, and where labkit is."""
     plain = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(folder), "TMPDIR": str(folder)}
-    return {**(plain if environment is None else environment), "PYTHONPATH": _modules()}
-
-
-def _modules() -> str:
-    return os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return {**(plain if environment is None else environment), "PYTHONPATH": os.pathsep.join(module_path())}
 
 
 def run_nbval(place: Path, plan: Plan, timeout: float, cells: int) -> str:
@@ -82,7 +79,7 @@ def run_nbval(place: Path, plan: Plan, timeout: float, cells: int) -> str:
     (place / "pytest.ini").write_text(INI)
     ours = f"-c pytest.ini --rootdir . --labkit-plan plan.json --junitxml junit.xml --nbval-cell-timeout {timeout}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(OF_OTHERS)}
-    environment |= {"PYTHONPATH": _modules(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment |= {"PYTHONPATH": os.pathsep.join(module_path()), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-P", "-c", PYTEST, *OPTIONS.split(), *ours.split(), "."]
     longest = (cells + 2) * (timeout + SLACK)
     try:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from statistics import fmean
 
 from labkit.checks import registry
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED
 from labkit.checks.page import page
 from labkit.classroom.gradebook import MISSING, STATES, Entry, Gradebook, Row
 from labkit.classroom.nbval_run import FAILED, PASSED, TAMPERED
-from labkit.classroom.tables import number
+from labkit.classroom.tables import ODD, number
 from labkit.faults.paint import element, escape
 from labkit.plural import counted
 
@@ -70,22 +71,31 @@ def _exercise(entry: Entry) -> str:
 def of_class(book: Gradebook, links: Mapping[str, str]) -> bytes:
     """The overview of a class; `links` leads from a learner to the learner's page."""
     head = element("h1", f"{counted(len(book.rows), 'learner')}, {counted(len(book.exercises), 'exercise')}")
-    parts = [head, element("h2", "Points"), _points_table(book, links), element("h2", "How far"), _states_table(book)]
-    parts += [element("h2", "Misconceptions"), _misconceptions(book)]
-    parts += [element("h2", "To be looked at by a person"), _flags(book)] if any(_flags_of(book)) or book.strays else []
+    # what is as long as the class is stands last
+    parts = [head, element("h2", "How far"), _states_table(book), element("h2", "Misconceptions"), _misconceptions(book, links)]
+    parts += [element("h2", "To be looked at by a person"), _flags(book, links)] if any(_flags_of(book)) or book.strays else []
+    parts += [element("h2", "Points"), _points_table(book, links)]
     return _document("labkit: the class", "".join(parts) + element("p", escape(_graded_on(book)), cls="aside"))
 
 
 def _points_table(book: Gradebook, links: Mapping[str, str]) -> str:
     names = "".join(element("th", escape(one), cls="n") for one in book.exercises)
     head = element("tr", element("th", "learner") + names + element("th", "total", cls="n"))
-    rows = []
+    rows = [_summary(book)] if book.rows else []
     for row in book.rows:
         cells = "".join(_td(f"{SIGN.get(one.state, '!')} {number(one.points)}", cls="n") for one in row.entries.values())
         rows.append(element("tr", _td(_link(links[row.learner], row.learner)) + cells + _td(number(row.points), cls="n")))
     table = element("table", element("thead", head) + element("tbody", "".join(rows)))
     signs = ", ".join([*(f"{sign} {_words(state)}" for state, sign in SIGN.items()), "! anything else"])
     return element("div", table, cls="wide") + element("p", escape(signs), cls="aside")
+
+
+def _summary(book: Gradebook) -> str:
+    """What can be had for each exercise, and what the class has on average."""
+    entries = [[row.entries[exercise] for row in book.rows] for exercise in book.exercises]
+    told = [(fmean(one.points for one in column), column[0].most) for column in entries]
+    told.append((fmean(row.points for row in book.rows), book.rows[0].most))
+    return element("tr", _td("on average") + "".join(_td(f"{number(round(mean, 2))} of {most}", cls="n") for mean, most in told), cls="aside")
 
 
 def _states_table(book: Gradebook) -> str:
@@ -111,33 +121,41 @@ def misconceptions(book: Gradebook) -> list[tuple[int, str, str, list[str]]]:
     return sorted(found, key=lambda one: (-one[0], book.exercises.index(one[1]), one[2]))
 
 
-def _misconceptions(book: Gradebook) -> str:
+def _misconceptions(book: Gradebook, links: Mapping[str, str]) -> str:
     found = misconceptions(book)
     if not found:
         return element("p", "None: no answer is broken.")
     rows = "".join(
-        element("tr", _td(str(count), cls="n") + _td(escape(exercise)) + _td(escape(diagnosis)) + _td(escape(_some(names))))
+        element("tr", _td(str(count), cls="n") + _td(escape(exercise)) + _td(escape(diagnosis)) + _td(_some(names, links)))
         for count, exercise, diagnosis, names in found[:MOST_MISCONCEPTIONS]
     )
     head = "".join(element("th", one) for one in ("how often", "exercise", "what breaks first", "whose"))
     return element("div", element("table", element("thead", element("tr", head)) + element("tbody", rows)), cls="wide")
 
 
-def _some(names: list[str]) -> str:
+def _some(names: list[str], links: Mapping[str, str]) -> str:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
+    return ", ".join(_link(links[name], name) for name in names[:5]) + more
 
 
 def _flags_of(book: Gradebook) -> list[tuple[str, str, str]]:
     """(learner, what it concerns, what was seen)."""
     of_rows = [(row.learner, "", flag.text) for row in book.rows for flag in row.flags]
     entries = [(row.learner, entry) for row in book.rows for entry in row.entries.values()]
-    return of_rows + [(name, entry.exercise, flag.text) for name, entry in entries for flag in entry.flags]
+    return of_rows + [(name, entry.exercise, said) for name, entry in entries for said in _odd(entry)]
 
 
-def _flags(book: Gradebook) -> str:
-    rows = [*_flags_of(book), *(("", "", f"fits nobody: {stray}") for stray in book.strays)]
-    body = "".join(element("tr", "".join(_td(escape(part)) for part in one)) for one in rows)
+def _odd(entry: Entry) -> list[str]:
+    """What a person should look at in one entry: the same that `tables.flags_of` counts."""
+    state = [f"{_words(entry.state)}: {entry.reason}"] if entry.state in ODD else []
+    public = [f"the notebook, run from top to bottom, {_words(entry.public)}: {entry.public_reason}"] if entry.public not in ("", PASSED) else []
+    return [*state, *public, *(flag.text for flag in entry.flags)]
+
+
+def _flags(book: Gradebook, links: Mapping[str, str]) -> str:
+    rows = [(_link(links[name], name), escape(exercise), escape(said)) for name, exercise, said in _flags_of(book)]
+    rows += [("", "", escape(f"fits nobody: {stray}")) for stray in book.strays]
+    body = "".join(element("tr", "".join(map(_td, one))) for one in rows)
     head = element("tr", "".join(element("th", one) for one in ("learner", "exercise", "what was seen")))
     return element("div", element("table", element("thead", head) + element("tbody", body)), cls="wide")
 

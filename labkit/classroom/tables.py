@@ -21,6 +21,8 @@ from labkit.classroom.nbval_run import BLOCKED, ERROR, PASSED, TAMPERED, TIMEOUT
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the begin of one
 SKIPPED = (NOT_ATTEMPTED, MISSING, BLOCKED)
 
+ODD = (ERROR, TIMEOUT, TAMPERED)  # states that nobody expects
+
 
 def grades(book: Gradebook) -> bytes:
     """One row per learner: points per exercise, their sum, how many there could be, and what somebody should look at."""
@@ -35,7 +37,7 @@ def grades(book: Gradebook) -> bytes:
 
 def flags_of(row: Row) -> list[str]:
     """The kinds of flags of one learner, each with the exercise that it concerns, and each state that nobody expects."""
-    odd = [f"{one.exercise}: {one.state}" for one in row.entries.values() if one.state in (ERROR, TIMEOUT, TAMPERED)]
+    odd = [f"{one.exercise}: {one.state}" for one in row.entries.values() if one.state in ODD]
     public = [f"{one.exercise}: public {one.public}" for one in row.entries.values() if one.public not in ("", PASSED)]
     found = [f"{one.exercise}: {flag.kind}" for one in row.entries.values() for flag in one.flags]
     return list(dict.fromkeys([*(flag.kind for flag in row.flags), *odd, *public, *found]))

@@ -27,7 +27,7 @@ from labkit.classroom.box_server import BoxServer, NotReached
 from labkit.classroom.namespaces import View
 from labkit.errors import UsageError
 from labkit.faults.folder import new_folder
-from labkit.faults.nursery import CAN_FORK, Nursery
+from labkit.faults.nursery import CAN_FORK, Nursery, module_path
 
 LEVELS = ("process", "user", "namespace")
 PROCESS, USER, NAMESPACE = LEVELS
@@ -122,7 +122,7 @@ class Walls:
 
     def wrap(self, command: Sequence[str]) -> list[str]:
         """The command that runs this one in the box, in the folder that was asked for last."""
-        program = PROGRAM.format(path=[path or os.getcwd() for path in sys.path])
+        program = PROGRAM.format(path=module_path())
         return [sys.executable, "-I", "-S", "-c", program, json.dumps(self.how()), *command]
 
     def probe(self) -> str:

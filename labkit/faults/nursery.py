@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import labkit
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
 from labkit.faults import nursery_parent
@@ -283,4 +284,10 @@ def _read(line: bytes) -> Any:
 
 def _environment() -> dict[str, str]:
     """A child finds the modules that we find."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(module_path())}
+
+
+def module_path() -> list[str]:
+    """Where a new Python finds what we find: the folders of `sys.path`, and that of labkit, which a checkout may have made known by an import hook alone."""
+    ours = Path(labkit.__file__).resolve().parent.parent
+    return list(dict.fromkeys([*(path or os.getcwd() for path in sys.path), str(ours)]))

@@ -56,6 +56,22 @@ def test_flags_are_for_the_instructor():
     assert b"sys.modules" in pages.of_class(made, links(made))
 
 
+def test_whatever_is_odd_is_told():
+    """An answer that cannot be loaded and a notebook that does not run are told on the class page, each with a link to its learner."""
+    made = example()
+    made.rows[0].entries["retry"].public, made.rows[0].entries["retry"].public_reason = "error", "the kernel ended"
+    made.rows[1].entries["claim"].state, made.rows[1].entries["claim"].reason = "error", "it does not parse"
+    page = pages.of_class(made, links(made)).decode()
+    rows = [part for part in page.split("<tr>") if "learners/" in part]
+    assert any("learners/0.html" in row and "the notebook, run from top to bottom, error: the kernel ended" in row for row in rows)
+    assert any("learners/1.html" in row and "error: it does not parse" in row for row in rows)
+
+
+def test_the_class_on_average():
+    """The points table begins with what can be had and what the class has on average."""
+    assert "6 of 8" in pages.of_class(example(), links(example())).decode()
+
+
 def test_misconceptions_are_counted():
     """The most frequent misconception stands first, with whose it is."""
     made = example(cid=[settled(BROKEN, HOLDS), Entry("claim", 15)], dan=[settled(HOLDS, BROKEN), Entry("claim", 15)])
