@@ -3,7 +3,7 @@
 A turn is a final answer, a few calls, or a failure of the endpoint. What the model says hangs on how often it has spoken in the conversation that it
 is sent, and on nothing else.
 
-Not handled here: the endpoint (see `agent_wire`), the tools (see `agent_tools`), and what must hold (see `agent_rules`).
+Not handled here: the endpoint (see `agent_wire`), the tools (see `agent_play`), and what must hold (see `agent_rules`).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Not handled here: what is answered (see `endpoint_rules`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from labkit.checks.asgi import NOT_ASYNC
@@ -36,13 +37,18 @@ def in_order(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The answer comes after submit has returned."""
     came = seen.end.last.value
     events = came["events"]
-    late = "begins after the answer" in events or ("answered" in events and "ends" not in events[: events.index("answered")])
+    late = "begins after the answer" in events or _still_at_work(events, "answered")
     if late and 200 <= came["status"] < 300:
         return Finding(f"the answer was {came['status']} while submit was still at work, or not yet called", BEFORE)
-    if "over" in events:
+    if _still_at_work(events, "over"):
         said = f"the handler raised {cut(came['raised'], 80)}" if came["raised"] else f"the answer was {came['status']}"
         return Finding(f"submit took {PATIENCE:g} s, and then the task was queued: {said}", TOO_SOON)
     return None
+
+
+def _still_at_work(events: Sequence[str], then: str) -> bool:
+    """Whether submit had not returned when this happened."""
+    return then in events and "ends" not in events[: events.index(then)]
 
 
 def was_held(seen: Seen, facts: dict[str, Any]) -> bool:

@@ -33,9 +33,15 @@ def ids() -> tuple[str, ...]:
 def find(exercise: str, seed: int | None = None) -> Exercise:
     """The exercise with this id, with a seed also with the cases that are drawn from it; raises `UsageError` naming those that exist."""
     if exercise not in ids():
-        raise UsageError(f"there is no exercise {exercise!r}; there are {', '.join(ids())}")
+        raise UsageError(f"there is no exercise {exercise!r}; {known()}")
     folder = "" if exercise in IDS else os.environ[FOLDER]
     return _fixed(exercise, folder) if seed is None else _seeded(exercise, folder, seed)
+
+
+def known() -> str:
+    """Which exercises there are, for an error message; and how a course adds its own, where none did."""
+    own = "" if os.environ.get(FOLDER) else f" (for a course's own {FOLDER} names the folder with their checks)"
+    return f"there are {', '.join(ids())}{own}"
 
 
 def with_case(exercise: str, case: str) -> Exercise:

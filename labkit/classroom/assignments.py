@@ -52,7 +52,7 @@ def _exercises(book: Notebook, name: str) -> list[Exercise]:
     ids = [about(cell)["id"] for cell in book["cells"] if about(cell).get("role") == "solution"]
     unknown = [one for one in ids if one not in registry.ids()]
     if unknown:
-        raise UsageError(f"{name}: there is no check for {unknown[0]!r}; there are {', '.join(registry.ids())}")
+        raise UsageError(f"{name}: there is no check for {unknown[0]!r}; {registry.known()}")
     return [registry.find(one) for one in ids]
 
 

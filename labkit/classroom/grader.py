@@ -58,7 +58,8 @@ def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Ass
 
 def _tell_unused(row: Row, submissions: Sequence[Submission], spliced: Mapping[str, Spliced]) -> None:
     """A file from which no answer was taken is told: a learner will ask for it."""
-    used = {placed.file for found in spliced.values() for placed in found.answers.values()}
+    answers = [placed for found in spliced.values() for placed in found.answers.values()]
+    used = {placed.file for placed in answers}.union(*(placed.others for placed in answers))
     for name in sorted({one.name for one in submissions} - used):
         row.flags.append(Flag("not used", f"no answer was found in {printable(name)}"))
 

@@ -1,8 +1,9 @@
 """Which cell of what came back is the answer to an exercise.
 
-Six ways, each tried only when those before it find no whole answer: what the cell's metadata says, the line `# labkit: <id>`, the cell's id, the last cell
-that defines the names with the right parameters, a Python file's name, and the place between the cells that were handed out. Of several the last
-changed one counts that is Python. The way that found it is told, since the later ones are guesses.
+Six ways: what the cell's metadata says and the line `# labkit: <id>`, which are as good as each other, and then, each tried only when those before it
+find no whole answer, the cell's id, the last cell that defines the names with the right parameters, a Python file's name, and the place between the cells
+that were handed out. Of several the last changed one counts that is Python, and others are told. The way that found it is told, since the later ones are
+guesses.
 
 Not handled here: an answer in several cells (see `joining`), and what is done with it (see `splice`).
 """
@@ -23,6 +24,7 @@ from labkit.classroom.notebook import Cell, Notebook, about, text
 from labkit.classroom.submission import Flag, Submission, SubmittedCell
 
 ANSWERED, UNTOUCHED, MISSING = "answered", "untouched", "missing"
+VISIBLE = ("metadata", "anchor")  # the rules by which a cell says itself what it is
 MOST_TRIED = 40  # cells that claim to be one answer: of more, the last
 T = TypeVar("T")
 Fits = Callable[[Submission, SubmittedCell], bool]
@@ -50,6 +52,7 @@ class Found:
     cells: Cells
     rule: str
     flags: tuple[Flag, ...] = ()
+    others: frozenset[str] = frozenset()  # the names of the files that hold an answer too
 
     @property
     def source(self) -> str:
@@ -78,18 +81,29 @@ def find(asked: Wanted, book: Notebook, submissions: Sequence[Submission]) -> tu
     untouched: Found | None = None
     half: Found | None = None
     free = _free(asked, book)
-    for rule, fits in _rules(asked, book, free).items():
-        found = [Found(one, (cell,), rule) for one in submissions for cell in one.cells if fits(one, cell)]
-        changed = [_grown(one, free) for one in [one for one in found if _changed(one.source, asked)][-MOST_TRIED:]]
+    rules = _rules(asked, book, free)
+    for names in (VISIBLE, *((name,) for name in rules if name not in VISIBLE)):
+        found = _found({name: rules[name] for name in names}, submissions)
+        changed = [_grown(one, free) for one in _last_changed(found, asked)]
         if changed:
             best = _completed(_chosen(changed, asked), free, asked)
             if _whole(best, asked):
-                return ANSWERED, _told(best, changed, asked)
-            half = half or _told(best, changed, asked)
+                return ANSWERED, _told(best, _found(rules, submissions), asked, free)
+            half = half or best
         untouched = untouched or (found[-1] if found else None)
     if half:
-        return ANSWERED, half
+        return ANSWERED, _told(half, _found(rules, submissions), asked, free)
     return (UNTOUCHED, untouched) if untouched else (MISSING, None)
+
+
+def _found(rules: Mapping[str, Fits], submissions: Sequence[Submission]) -> list[Found]:
+    """The cells that are meant by one of these rules, in the order of the files, each with the first rule that means it."""
+    meant = ((one, cell, next((name for name, fits in rules.items() if fits(one, cell)), "")) for one in submissions for cell in one.cells)
+    return [Found(one, (cell,), rule) for one, cell, rule in meant if rule]
+
+
+def _last_changed(found: Sequence[Found], asked: Wanted) -> list[Found]:
+    return [one for one in found if _changed(one.source, asked)][-MOST_TRIED:]
 
 
 def _rules(asked: Wanted, book: Notebook, free: Fits) -> dict[str, Fits]:
@@ -209,16 +223,25 @@ def _chosen(changed: Sequence[Found], asked: Wanted) -> Found:
     return (whole or python or changed)[-1]
 
 
-def _told(best: Found, changed: Sequence[Found], asked: Wanted) -> Found:
+def _told(best: Found, found: Sequence[Found], asked: Wanted, free: Fits) -> Found:
     """With flags for what a person may see otherwise."""
     flags, last = list[Flag](), best.cells[-1]
+    changed = [_grown(one, free) for one in _last_changed(found, asked)]
     rivals = [one for one in changed if one.cells[0] not in best.cells and _speaks(one.source, asked)]
-    others = {_words(one.source) for one in rivals} - {_words(best.source)}
-    if others:
+    different = {_words(one.source) for one in rivals} - {_words(best.source)}
+    if different:
         taken = f"the one in cell {last.number} of {best.submission.name} was taken"
-        flags.append(Flag("copied", f"{asked.id}: {len(others) + 1} different answers; {taken}"))
+        flags.append(Flag("copied", f"{asked.id}: {len(different) + 1} different answers; {taken}{_elsewhere(best, rivals)}"))
     if len(best.cells) > 1:
         flags.append(Flag("split", f"{asked.id}: the answer was split over {len(best.cells)} cells, which were joined"))
     if last.kind != "code":
         flags.append(Flag("not code", f"{best.submission.name}: a {last.kind} cell holds the answer; it was taken as code"))
-    return replace(best, flags=tuple(flags))
+    return replace(best, flags=tuple(flags), others=frozenset(one.submission.name for one in rivals))
+
+
+def _elsewhere(best: Found, rivals: Sequence[Found]) -> str:
+    """Where the others are, as the end of a sentence: files, or cells of the same file."""
+    files = sorted({one.submission.name for one in rivals if one.submission is not best.submission})
+    cells = sorted({one.cells[-1].number for one in rivals if one.submission is best.submission})
+    places = [f"cell {number}" for number in cells] + files
+    return f", not that in {', '.join(places[:5])}" if places else ""

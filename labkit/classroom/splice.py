@@ -36,6 +36,7 @@ class Placed:
     state: str
     flags: tuple[Flag, ...] = ()
     file: str = ""  # in which it was found, by name
+    others: frozenset[str] = frozenset()  # files that hold an answer to it too
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _place(asked: Wanted, released: Notebook, submissions: Sequence[Submission])
         source = with_what_it_uses(own, before, behind)
     except UsageError as error:
         source, flags = own, (*flags, Flag("not used", f"{asked.id}: {error}"))
-    placed = Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags), found.submission.name)
+    placed = Placed(asked.id, source, found.rule, ANSWERED, (*found.flags, *flags), found.submission.name, found.others)
     return placed, own, [*_extra(found, asked, released), *_from_below(source, own, before)]
 
 

@@ -7,6 +7,7 @@ from labkit.checks.answer import Forbidden, NotAttempted, load, look
 from labkit.checks.judge import BROKEN, HOLDS
 from labkit.checks.run import run_check
 from labkit.errors import UsageError
+from tests.checkout import ROOT
 
 ENDPOINT = registry.find("endpoint")
 LOADED = {
@@ -69,3 +70,10 @@ async def {name}(request):
     report = run_check(asked, source)
     assert BROKEN == report.verdict
     assert set() == {one.name for one in report.properties if one.verdict == HOLDS}
+
+
+def test_a_submit_in_the_loop_is_told_as_that_and_nothing_else():
+    """The answer waits for it there, in its own way: nobody gave up on anything."""
+    source = (ROOT / "tests/answers/endpoint/wrong/submit_in_the_loop.py").read_text()
+    report = run_check("endpoint", source)
+    assert ["calls the blocking submit in the event loop"] == [one.diagnosis for one in report.properties if one.verdict == BROKEN]
