@@ -13,10 +13,11 @@ export PYTHONDONTWRITEBYTECODE :=
 lab: .venv/all.stamp
 	$(BIN)/labkit lab work
 
+# Three workers for two processors: each waits now and then, for a child, a browser or a disk.
 test: .venv/dev.stamp
 	@sh .ci/browser
 	$(BIN)/ruff check .
-	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests $(BOOKS)"
+	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 3 --dist loadfile $(NBVAL) tests $(BOOKS)"
 
 # Runs every notebook again, stores it in the normal form and releases the exercises.
 notebooks: .venv/dev.stamp
@@ -32,7 +33,7 @@ bench: .venv/dev.stamp
 # Real processes on one queue, killed throughout; ends with what was submitted less what the ledger shows, which must be nothing.
 # Then 10,000 drawn schedules over sagas, checkpoints and agents, which must find nothing.
 soak: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m sampled --whole tests
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m sampled --whole tests
 	$(BIN)/python -m tests.queue.soaking
 	$(BIN)/python -m tests.searching
 

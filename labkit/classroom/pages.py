@@ -31,7 +31,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top}
-th{white-space:nowrap}td{overflow-wrap:anywhere;min-width:2.5rem}td.n,th.n{text-align:right}
+th{white-space:nowrap}td{overflow-wrap:anywhere;min-width:2.5rem}td:first-child{min-width:7rem}td.n,th.n{text-align:right;white-space:nowrap;min-width:0}
 .wide{overflow-x:auto}
 .aside{opacity:.75;font-size:.9rem}
 tbody tr:hover{background:rgba(128,128,128,.12)}
