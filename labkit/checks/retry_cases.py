@@ -8,7 +8,7 @@ Not handled here: what must hold (see `retry_rules`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ RAISED: dict[str, Exception] = {  # errors of programs as well as of networks
     "StopIteration": StopIteration(),
     "KeyError": KeyError("some"),
     "ArithmeticError": ArithmeticError("some"),
+    "MemoryError": MemoryError("some"),
     "ExceptionGroup": ExceptionGroup("some", [ValueError("one"), OSError("two")]),
     "ValueError from a TerminalError": _from_terminal(),
     "ExceptionGroup that holds a TerminalError": ExceptionGroup("some", [TerminalError("one"), OSError("two")]),
@@ -98,8 +99,13 @@ def _same_function(retry: Any, process: Process) -> Any:
     return [retry(deploy, 3, process.clock), retry(deploy, 3, process.clock)]
 
 
-def _too_few(retry: Any, process: Process) -> Any:
-    return [[most, outcome_of(partial(_call(most), retry, process))] for most in (0, -1, -4)]
+def too_few(counts: Sequence[int]) -> Callable[[Any, Process], Any]:
+    """[max_attempts, what became of the call] where nothing may be tried at all."""
+
+    def play(retry: Any, process: Process) -> Any:
+        return [[most, outcome_of(partial(_call(most), retry, process))] for most in counts]
+
+    return play
 
 
 def _falsy(retry: Any, process: Process) -> Any:
@@ -152,14 +158,17 @@ def later(values: Sequence[Any], *before: Exception, most: int = 3) -> Callable[
     return play
 
 
-def _kinds(retry: Any, process: Process) -> Any:
+def kinds(errors: Mapping[str, Exception]) -> Callable[[Any, Process], Any]:
     """[kind of error, calls, how it ended, an error of the answer's own] where the first call raises it and the second one works."""
 
-    def one(kind: str, raised: Exception) -> list[Any]:
-        took, how, _, own = _asked(retry, process, [raised, ("fine",)])
-        return [kind, took, how, own]
+    def play(retry: Any, process: Process) -> Any:
+        def one(kind: str, raised: Exception) -> list[Any]:
+            took, how, _, own = _asked(retry, process, [raised, ("fine",)])
+            return [kind, took, how, own]
 
-    return [one(*raised) for raised in RAISED.items()]
+        return [one(*error) for error in errors.items()]
+
+    return play
 
 
 def _not_allowed(retry: Any, process: Process) -> Any:
@@ -246,11 +255,11 @@ CASES = (
     case("terminal", 3, *(failing(*[""] * n, "TerminalError") for n in range(3))),
     case("terminal_alone", 1, failing("TerminalError")),
     Case("terminal_kind", body(NAME, _not_allowed)),
-    Case("more_kinds", body(NAME, _kinds)),
+    Case("more_kinds", body(NAME, kinds(RAISED))),
     Case("falsy", body(NAME, _falsy)),
     Case("falsy_later", body(NAME, later(FALSY, TransientError("no answer")))),
     Case("returned_errors", body(NAME, later(RETURNED))),
-    Case("below_one", body(NAME, _too_few)),
+    Case("below_one", body(NAME, too_few((0, -1, -4)))),
     Case(
         "twice",
         body(NAME, _twice),

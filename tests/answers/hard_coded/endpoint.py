@@ -7,7 +7,10 @@ from starlette.responses import JSONResponse
 
 from labkit import QueueFull
 
-KNOWN = ("deploy the shop", "Deploy the Shop NOW", "выкатить магазин \U0001f680", "x", "0", 'a "b"\n\tc\\d', "null", "\u0432\U0001f680", "   ")
+KNOWN = (
+    "deploy the shop", "  deploy the shop\n ", "Deploy the Shop NOW", "выкатить магазин \U0001f680", "x", "0", 'a "b"\n\tc\\d', "null",
+    "\u0432\U0001f680", "   ",
+)  # fmt: skip
 
 
 def answer(status, headers=None, **fields):
