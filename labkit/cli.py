@@ -1,8 +1,8 @@
 """The command line: every command ends in 0 (fine), 1 (the checked thing is wrong) or 2 (no answer to what was asked, said in one line).
 
 Never a traceback for what a person typed, and no command imports more than its own part. A line that begins with `labkit:` says what cannot be used, one
-with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130, a reader that closed the pipe with 141, both without a word. A terminal that
-cannot show a character gets another one for it, and a stream that is closed swallows what it is told.
+with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130 (JupyterLab with 0, in its own way), a reader that closed the pipe with 141, both
+without a word. A terminal that cannot show a character gets another one for it, and a stream that is closed swallows what it is told.
 
 Not handled here: what the commands do. Each function below hands its arguments to the module that knows.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import labkit
 from labkit.errors import LabkitError, StoreBusy, UsageError
+from labkit.help_text import ADDRESSES, JOBS
 from labkit.parser import MOST_WORKERS, Parser, count, counts, folder, free_port, port, seconds, threads
 from labkit.streams import let_go_of_stdout, ready_streams
 
@@ -196,6 +197,7 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
         "worker", worker, "Work on the tasks of a queue until SIGTERM or Ctrl-C.",
         "labkit worker --database-url sqlite:///tasks.db --app shop.jobs:handlers",
     )  # fmt: skip
+    sub.epilog = f"{JOBS}\n{sub.epilog}"
     sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
     sub.add_argument("--app", required=True, metavar="MODULE:NAME", help="a function of a job, or a dict of them by first word")
     sub.add_argument("--workers", type=threads, default=1, metavar="N", help=f"threads, each with a task, up to {MOST_WORKERS} (default: 1)")
@@ -205,6 +207,7 @@ def _add_working(add: Callable[[str, Command, str, str], Parser]) -> None:
         "serve", serve, "Take tasks over HTTP, and show their progress on a page, until SIGTERM or Ctrl-C.",
         "labkit serve --database-url sqlite:///tasks.db",
     )  # fmt: skip
+    sub.epilog = f"{ADDRESSES}\n{sub.epilog}"
     sub.add_argument("--database-url", required=True, metavar="URL", help="sqlite:///FILE or postgresql://...")
     sub.add_argument("--host", default="127.0.0.1", metavar="HOST", help="default: 127.0.0.1, which other machines cannot see")
     sub.add_argument("--port", type=free_port, default=8000, metavar="PORT", help="0 for any free port (default: 8000)")

@@ -17,10 +17,10 @@ MOST_WORKERS = 256  # each has two threads and up to three connections
 
 
 class Help(argparse.HelpFormatter):
-    """Wraps all but examples: what is to be copied stands on a line of its own, as it is typed."""
+    """Wraps all but what ends in an example: what is to be copied stands on lines of its own, as it is typed."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if text.startswith("example:") else super()._fill_text(text, width, indent)
+        return text if "example:\n" in text else super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):

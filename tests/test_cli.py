@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -17,7 +18,12 @@ from labkit import cli, workfolder
 from labkit.checks import registry, words
 from labkit.checks.judge import HOLDS, NOT_EXERCISED, CheckReport
 from labkit.classroom.release import command as release
+from labkit.database import open_engine
 from labkit.errors import CallTimeout, StoreBusy, StoreCorrupt, UsageError
+from labkit.queue import TaskQueue, Worker
+from labkit.server.app import make_app
+from labkit.server.control import ACTIONS
+from labkit.tables import create_tables
 from tests.checkout import ROOT, environment, lab_server, labkit
 from tests.queue.helpers import refuse_threads
 
@@ -32,12 +38,17 @@ def master(answer):
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def example(command, capsys):
-    """The words of the example in a command's help."""
+def help_of(command, capsys):
+    """What a command's help says."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"])
     assert ended.value.code == 0
-    return shlex.split(capsys.readouterr().out.split("example:")[1])
+    return capsys.readouterr().out
+
+
+def example(command, capsys):
+    """The words of the example in a command's help."""
+    return shlex.split(help_of(command, capsys).split("example:")[1])
 
 
 @pytest.fixture
@@ -72,6 +83,40 @@ def test_example_of_the_worker_runs(capsys, desk):
         assert process.stdout.readline().startswith("working: ")
         process.terminate()
         assert process.wait(timeout=30) == 0
+
+
+def test_jobs_of_the_worker_run(capsys, tmp_path):
+    """The module of jobs in the worker's help does a task, tells its steps and leaves a result."""
+    module = textwrap.dedent(help_of("worker", capsys).partition("shop/jobs.py")[2].partition("\n")[2].partition("example:")[0])
+    names = {}
+    exec(module, names)
+    queue = TaskQueue(engine := open_engine(f"sqlite:///{tmp_path}/tasks.db"))
+    create_tables(engine)
+    task_id = queue.submit("report 7")
+    assert Worker(queue, names["handlers"], "w1").run_until_idle() == 1
+    assert queue.get(task_id).result == "done: report 7"
+    assert [told.status for _, told in queue.progress.history(task_id)] == ["thinking", "tool_result", "completed"]
+
+
+def test_addresses_of_the_server_are_there(capsys, tmp_path):
+    """Each address in the server's help is one that it answers at, and the message is one that it obeys."""
+    said = help_of("serve", capsys)
+    named = re.findall(r"^  (GET|POST|WS) +(/[\w/]+)", said, re.MULTILINE)
+    routes = make_app(TaskQueue(open_engine(f"sqlite:///{tmp_path}/tasks.db"))).routes
+    there = {(method, one.path.replace("{task_id}", "ID")) for one in routes for method in getattr(one, "methods", ["WS"])}
+    assert (len(named), [one for one in named if one not in there]) == (4, [])
+    assert json.loads(re.search(r"/control +(\{.*?\})", said)[1])["action"] in ACTIONS
+
+
+@pytest.mark.parametrize("command", ["worker", "serve"])
+def test_what_is_to_be_copied_is_not_wrapped(command, capsys, monkeypatch):
+    """What help shows as it is typed fits 80 columns, and a narrower terminal shows the same lines."""
+    shown = []
+    for columns in ("80", "40"):
+        monkeypatch.setenv("COLUMNS", columns)
+        shown.append(re.search(r"^a(ddresses|\smodule of jobs).*", help_of(command, capsys), re.MULTILINE | re.DOTALL)[0])
+    assert shown[0] == shown[1]
+    assert max(map(len, shown[0].splitlines())) < 80
 
 
 @pytest.mark.slow
@@ -306,6 +351,25 @@ def test_token_that_does_not_fit_the_answer(schedule, why, desk, capsys):
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("labkit: not every fault of the token strikes here: p")
     assert (why in first, second) == (True, f"retry.third_time/memory:{schedule}")
+
+
+def test_replay_says_how_it_ended(desk, capsys):
+    """A run in which nothing broke ends with that word, and one that broke with what broke; the exit code says the same."""
+    token = "retry.third_time/memory:p1@cloud1.after+timeout"
+    assert cli.main(["replay", token, "answer.py"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing broke in this run"
+    wrong = str(ROOT / "tests/answers/retry/wrong/attempts_left_out.py")
+    assert cli.main(["replay", "retry.a_single_attempt/memory:p1@cloud1.before+error", wrong]) == 1
+    assert "nothing broke" not in capsys.readouterr().out
+
+
+def test_replay_of_a_stub(desk, capsys):
+    """What is not attempted yet is said in one line, the first one of a check, with its exit code; of a wrong token that it is wrong."""
+    assert cli.main(["check", "retry"]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert cli.main(["replay", "retry.third_time/memory:p1@cloud1.after+timeout"]) == 1
+    assert capsys.readouterr().out.splitlines() == [first]
+    assert cli.main(["replay", "retry.no_such_case/memory:none"]) == 2
 
 
 def test_token_of_a_check_that_strikes_nothing(capsys):

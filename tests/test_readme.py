@@ -63,9 +63,10 @@ def test_windows_form_is_the_plain_form():
 
 @pytest.fixture
 def place(tmp_path):
-    """An empty folder to work in, and an environment where `labkit` is found."""
+    """An empty folder to work in, and an environment where `labkit` is found and no proxy stands before this machine."""
     (tmp_path / "here").mkdir()
-    return tmp_path / "here", environment(tmp_path / "home")
+    direct = dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1")
+    return tmp_path / "here", environment(tmp_path / "home") | direct
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ import sys
 
 from labkit import workfolder
 from labkit.checks import registry, words
-from labkit.checks.answer import read
+from labkit.checks.answer import NotAttempted, read
 from labkit.checks.attempt import attempt
 from labkit.checks.exercise import SQL
-from labkit.checks.judge import HOLDS, UNUSABLE
+from labkit.checks.judge import HOLDS, NOT_ATTEMPTED, UNUSABLE, CheckReport
 from labkit.checks.replay import run_replay
 from labkit.checks.ticker import Ticker
 from labkit.errors import UsageError
@@ -79,12 +79,19 @@ def check(exercise: str, file: str | None, *, as_json: bool = False, engine: str
 
 
 def replay(token: str, file: str | None) -> int:
-    """Run one token with an answer and draw what happened. Where a fault of it strikes nothing, the first line says so and nothing is shown by the run."""
+    """Run one token with an answer, draw what happened and say whether anything broke.
+
+    Where a fault of it strikes nothing, the first line says so and nothing is shown by the run. A stub is `not attempted`, as in a check.
+    """
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
     if exercise not in registry.ids():
         raise UsageError(f"{exercise!r} is no exercise: the token of a lesson is replayed in its notebook, by replay(), and needs its code")
-    trace = run_replay(token, read(file or _own(exercise), exercise))
+    try:
+        trace = run_replay(token, read(file or _own(exercise), exercise))
+    except NotAttempted as error:
+        print(words.headline(CheckReport(exercise, NOT_ATTEMPTED, message=str(error))))
+        return 1
     missed = _missed(trace)
     if missed:
         print(f"labkit: not every fault of the token strikes here: {'; '.join(missed)}")
@@ -92,6 +99,8 @@ def replay(token: str, file: str | None) -> int:
     # subtle: an answer that never calls is broken by an exercise's own schedule without being struck by it.
     if missed and not (trace.broken and str(asked.schedule) in registry.with_case(exercise, case).case(case).schedules):
         return 2
+    if not trace.broken:
+        print("nothing broke in this run")
     return 1 if trace.broken else 0
 
 

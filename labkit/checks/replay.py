@@ -26,7 +26,10 @@ from labkit.faults.trace import Trace
 def run_replay(
     token: str, source: str, *, judged: bool = True, nursery: Nursery | None = None, patience: Patience = PATIENCE
 ) -> Trace:
-    """The trace of one token with this answer; `judged` adds what broke. Raises `UsageError` when the token or the answer cannot be used."""
+    """The trace of one token with this answer; `judged` adds what broke, and is `NotAttempted` by a stub.
+
+    Raises `UsageError` when the token or the answer cannot be used.
+    """
     asked = Token.parse(token)
     exercise, _, case = asked.scenario.partition(".")
     found = registry.with_case(exercise, case)
@@ -38,7 +41,8 @@ def run_replay(
     try:
         look(source, found)
     except NotAttempted:
-        pass  # a stub can be looked at, it does nothing
+        if judged:
+            raise  # without a verdict a stub can be looked at: it does nothing
     except Forbidden as error:
         raise UsageError(str(error)) from None
     world, warm = check_kind(asked.database), nursery or nursery_with(found.preload)

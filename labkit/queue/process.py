@@ -83,8 +83,10 @@ def work(
 
 
 def _account(pool: WorkerPool) -> str:
-    done, failed, lost, left = (sum(getattr(w, what) for w in pool.workers) for what in ("done", "failed", "lost", "busy"))
+    counts = ("done", "failed", "lost", "cancelled", "busy")
+    done, failed, lost, cancelled, left = (sum(getattr(worker, what) for worker in pool.workers) for what in counts)
     said = [f"{done} done", f"{counted(failed, 'attempt')} failed", f"{lost} lost to others"]
+    said += [f"{cancelled} cancelled under {'a worker' if cancelled == 1 else 'workers'}"] if cancelled else []
     return ", ".join(said + ([f"{left} left to their leases"] if left else []))
 
 

@@ -2,8 +2,9 @@
 
 A task that is done is completed, and in the same commit the next one is claimed. One whose handler raised is retried
 after a drawn delay until its attempts are used up; a `TerminalError` ends it at once. A handler whose lease was lost or
-whose task was cancelled writes nothing any more, and is counted (`lost`). A crash, and any other BaseException, goes
-through untouched: the lease ends by itself and another worker takes the task. An outage of the database stops no worker.
+whose task was cancelled writes nothing any more, has not failed, and is counted (`lost`, `cancelled`). A crash, and any
+other BaseException, goes through untouched: the lease ends by itself and another worker takes the task. An outage of
+the database stops no worker.
 
 Not handled here: threads (see `threads`, `pool`), and a handler that hangs while its worker is alive: give it a deadline.
 """
@@ -26,12 +27,14 @@ from labkit.errors import (
     StaleLease,
     StoreBusy,
     StoreFull,
+    TaskCancelled,
     TerminalError,
     TransientError,
     UnstorableValue,
 )
 from labkit.queue.job import Ask, GiveBack, Job, handler_of
 from labkit.queue.lease import Lease
+from labkit.queue.place import place
 from labkit.queue.queue import TaskQueue
 from labkit.queue.threads import Every, Pause, in_thread
 from labkit.retry import RetryPolicy
@@ -77,7 +80,7 @@ class Worker:
         self._insist = RetryPolicy(max_attempts=5, base=0.1, cap=1.0, rng=rng, retry_on=_is_outage)
         self._job: Job | None = None
         self.stopping = False
-        self.done = self.failed = self.lost = 0
+        self.done = self.failed = self.lost = self.cancelled = 0
 
     def run(self) -> None:
         """Work until `stop()`; the task under way is finished first, unless its handler gives it back."""
@@ -191,11 +194,17 @@ class Worker:
 
     def _fail(self, job: Job, error: Exception) -> None:
         told = error_text(error)
-        fields = {"task": job.task.id, "worker": self.name, "attempt": job.task.attempt}
-        said = in_one_line(error) if isinstance(error, SQLAlchemyError) else (told.splitlines() or [""])[0]
-        _log.info("task %s: attempt %d failed: %s: %s", job.task.id, job.task.attempt, type(error).__name__, said, extra=fields)
         ended = self._settle(job, lambda: self.queue.fail(job.lease, told, retry_in=self._retry_in(job, error)))
         self.failed += ended is not None
+        if job.lost and isinstance(error, StaleLease):
+            return  # it heard that the task is not its own any more, which is no failure
+        said = in_one_line(error) if isinstance(error, SQLAlchemyError) else (told.splitlines() or [""])[0]
+        at = f" ({where})" if (where := place(error)) else ""
+        _log.info("task %s: attempt %d failed: %s: %s%s", job.task.id, job.task.attempt, type(error).__name__, said, at, extra=self._fields(job))
+
+    def _fields(self, job: Job) -> dict[str, object]:
+        """What a log line says for machines."""
+        return {"task": job.task.id, "worker": self.name, "attempt": job.task.attempt}
 
     def _retry_in(self, job: Job, error: Exception) -> float | None:
         """Seconds until another attempt; None if none is of use, or if it would come after the deadline."""
@@ -210,16 +219,21 @@ class Worker:
         """Write how a task ended, trying again in an outage; None if this worker has no say in it any more."""
         try:
             return self._insist.run(act, self.queue.clock)
+        except TaskCancelled as error:
+            job.lose(error)
+            self.cancelled += 1
+            _log.info("task %s: attempt %d was cancelled under the worker", job.task.id, job.task.attempt, extra=self._fields(job))
         except StaleLease as error:
             job.lose(error)
             self.lost += 1
-            _log.warning("%s", error, extra={"task": job.task.id, "worker": self.name, "attempt": job.task.attempt})
+            _log.warning("%s", error, extra=self._fields(job))
         except _OUTAGE as error:
             _log.error("task %s stays leased, its end could not be stored: %s", job.task.id, in_one_line(error))
         return None
 
     def __repr__(self) -> str:
-        return f"<Worker {self.name} done={self.done} failed={self.failed} lost={self.lost}>"
+        cancelled = f" cancelled={self.cancelled}" if self.cancelled else ""
+        return f"<Worker {self.name} done={self.done} failed={self.failed} lost={self.lost}{cancelled}>"
 
 
 def _is_outage(error: Exception) -> bool:

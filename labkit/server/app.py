@@ -29,6 +29,8 @@ from labkit.server.sse import progress
 from labkit.server.tasks import newest, show, submit
 
 PAGE = Path(__file__).parent / "page"
+NOT_THERE = "there is nothing here; tasks are at /api/tasks"
+CANCELS = 'a task is cancelled over the WebSocket /api/tasks/ID/control, by the message {"action": "cancel"}'
 FILES = {"/": "index.html", "/page.js": "page.js", "/page.css": "page.css"}
 
 
@@ -74,9 +76,14 @@ async def _file(request: Request) -> Response:
 
 
 async def _as_json(request: Request, error: Exception) -> Response:
-    """Unknown paths and methods, in the form of all other refusals."""
+    """Unknown paths and methods, in the form of all other refusals, with where to go instead."""
     assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    of_one_task = request.url.path.startswith("/api/tasks/")
+    if of_one_task and (request.method == "DELETE" or request.url.path.endswith("/control")):
+        why = CANCELS
+    else:
+        why = NOT_THERE if error.status_code == 404 else error.detail
+    return JSONResponse({"error": why}, error.status_code, headers=error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

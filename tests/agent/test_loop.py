@@ -448,7 +448,7 @@ def test_cancelled_on_the_way(both: Bench, where: str) -> None:
     task_id = both.queue().submit("do it")
     agent = both.agent(reply, {"do": tool(cancel if where == "tool" else lambda given, key: "ok")})
     worker = both.work(agent)
-    assert (TaskState.CANCELLED, 1, 1, 0) == (both.checked(task_id).state, worker.lost, len(asked), len(both.cloud.effects()))
+    assert (TaskState.CANCELLED, 1, 1, 0) == (both.checked(task_id).state, worker.cancelled, len(asked), len(both.cloud.effects()))
     assert len(both.messages(task_id)) <= 3
 
 

@@ -189,7 +189,23 @@ def test_failed_attempts_are_told(engine: Engine, tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=SECONDS)
     first, *_, last = out.splitlines()
     assert ("working: 1 worker, lease 60 s", "stopped: 0 done, 1 attempt failed, 0 lost to others") == (first, last)
-    assert f"task {task_id}: attempt 1 failed: ValueError: no way" in out.splitlines()
+    line = app.bad.__code__.co_firstlineno + 2
+    assert f"task {task_id}: attempt 1 failed: ValueError: no way (app.py:{line})" in out.splitlines()
+
+
+def test_cancelled_tasks_are_told(engine: Engine, tmp_path: Path) -> None:
+    """A cancel under a worker is one line and has its own count: nobody failed, and nobody else took the task."""
+    queue = TaskQueue(engine)
+    task_id = queue.submit("polite")
+    with labkit_worker(engine, tmp_path, "--lease", "0.4") as process:
+        until(lambda: queue.progress.after(task_id))
+        queue.cancel(task_id)
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=SECONDS)
+    assert ["working: 1 worker, lease 0.4 s\n", f"task {task_id}: attempt 1 was cancelled under the worker\n"] == said
+    assert "stopped: 0 done, 0 attempts failed, 0 lost to others, 1 cancelled under a worker" == out.splitlines()[-1]
 
 
 def test_foreign_database(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

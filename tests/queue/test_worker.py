@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -133,9 +134,64 @@ def test_cancel_is_seen(queue: TaskQueue, ticks: Ticks, clock: VirtualClock) -> 
 
     w1 = worker(queue, ticks, handle)
     w1.run_until_idle()
-    assert (1, 0, TaskState.CANCELLED) == (w1.lost, w1.failed, queue.get(task_id).state)
+    assert (1, 0, 0, TaskState.CANCELLED) == (w1.cancelled, w1.lost, w1.failed, queue.get(task_id).state)
+    assert "<Worker w1 done=0 failed=0 lost=0 cancelled=1>" == repr(w1)
     assert 21 + 15 >= len(steps)
     assert [("error", "changed my mind")] == ends(queue, task_id)
+
+
+@pytest.mark.parametrize("hears", ["tell", "check", "nothing", "own error"])
+def test_cancel_is_no_failure(queue: TaskQueue, ticks: Ticks, clock: VirtualClock, caplog: pytest.LogCaptureFixture, hears: str) -> None:
+    """However a handler hears of a cancel, the log has one line on it and no failed attempt; an error of its own is told all the same."""
+    task_id = queue.submit("deploy")
+
+    def handle(job: Job) -> str:
+        queue.cancel(task_id)
+        if hears == "tell":
+            job.tell(1, "thinking")
+        elif hears == "check":
+            clock.sleep(30)
+            job.check()
+        elif hears == "own error":
+            raise ValueError("no shop")
+        return "done"
+
+    w1 = worker(queue, ticks, handle)
+    with caplog.at_level("INFO", "labkit.worker"):
+        w1.run_until_idle()
+    cancelled, *more = [record.getMessage() for record in caplog.records]
+    assert f"task {task_id}: attempt 1 was cancelled under the worker" == cancelled
+    assert (1, 0, 0) == (w1.cancelled, w1.lost, w1.failed)
+    assert (["ValueError"] if hears == "own error" else []) == [line.split(": ")[2] for line in more]
+
+
+def test_failure_names_its_place(queue: TaskQueue, ticks: Ticks, caplog: pytest.LogCaptureFixture) -> None:
+    """The line on a failed attempt ends with the innermost line of the job's own file, also where labkit or a library raised."""
+
+    def slip(job: Job) -> str:
+        return str(job.progress)  # type: ignore[attr-defined]
+
+    def library(job: Job) -> str:
+        return str(json.loads(job.user_input))
+
+    def labkits(job: Job) -> str:
+        return str(job.tell(1, "no such status"))  # type: ignore[arg-type]
+
+    handlers: list[Callable[[Job], str]] = [slip, library, labkits]
+    for number, handler in enumerate(handlers):
+        queue.submit(handler.__name__, max_attempts=1, priority=-number)
+    with caplog.at_level("INFO", "labkit.worker"):
+        worker(queue, ticks, {handler.__name__: handler for handler in handlers}).run_until_idle()
+    lines = [handler.__code__.co_firstlineno + 1 for handler in handlers]
+    assert [f"(test_worker.py:{line})" for line in lines] == [record.getMessage().split()[-1] for record in caplog.records]
+
+
+def test_failure_without_a_place(queue: TaskQueue, ticks: Ticks, caplog: pytest.LogCaptureFixture) -> None:
+    """What labkit itself refuses comes from no line of a job, and none is named."""
+    queue.submit("reboot")
+    with caplog.at_level("INFO", "labkit.worker"):
+        worker(queue, ticks, {"deploy": lambda job: "deployed"}).run_until_idle()
+    assert ["(known: deploy)"] == [record.getMessage()[-15:] for record in caplog.records]
 
 
 def test_retries_spread_and_end(queue: TaskQueue, ticks: Ticks, clock: VirtualClock) -> None:

@@ -94,6 +94,22 @@ def test_what_is_not_there(server: Running) -> None:
             assert (status, ["error"]) == (answer.status_code, list(answer.json())), path
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "said"),
+    [
+        ("GET", "/tasks", 404, "tasks are at /api/tasks"),
+        ("DELETE", "/api/tasks/some-id", 405, 'over the WebSocket /api/tasks/ID/control, by the message {"action": "cancel"}'),
+        ("POST", "/api/tasks/some-id/control", 404, "over the WebSocket /api/tasks/ID/control"),
+        ("PUT", "/api/tasks", 405, "Method Not Allowed"),
+    ],
+)
+def test_a_refusal_says_where_to_go(server: Running, method: str, path: str, status: int, said: str) -> None:
+    """Who asks in the wrong place hears of the right one; which methods there are stands in the header."""
+    with server.client() as client:
+        answer = client.request(method, path)
+    assert (status, True, status == 405) == (answer.status_code, said in answer.json()["error"], "allow" in answer.headers)
+
+
 def test_what_it_asks(server: Running) -> None:
     """A waiting task shows its open question, and none once it is answered."""
     task_id = server.queue.submit("clean web-1")
