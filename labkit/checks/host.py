@@ -86,10 +86,8 @@ def serve(
             report({"covered": case.name, **covered})
             if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
                 return report({"forbidden": imports.refused[0]})
-        for look in imports.at_the_end:
-            look()
-        if imports.refused:
-            return report({"forbidden": imports.refused[0]})
+        if told := imports.remembered():
+            return report({"forbidden": told[0]})
         report({"finished": database, "output": output.getvalue()})
 
 

@@ -17,6 +17,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from sys import audit
 from types import ModuleType
 from typing import Any
 
@@ -47,7 +48,7 @@ MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 PACKAGE = Path(__file__).resolve().parents[1]
 
 refused: list[str] = []  # while answers ran in this process, in order
-at_the_end: list[Callable[[], None]] = []  # looks for what ought to be refused, when an answer has come to its end
+SAID, ASKED = "labkit.refused", "labkit.refusals"  # audit events: something was refused; what was (see the box of the grader)
 
 
 NOT_THE_SOLUTION = "from labkit an answer may use only the names in the exercise, not the library's own solution"
@@ -131,7 +132,15 @@ def remember(module: str, name: str = "") -> None:
         refuse(module, name)
     except Forbidden as error:
         refused.append(str(error))
+        audit(SAID, str(error))
         raise
+
+
+def remembered() -> list[str]:
+    """All that was refused in this process, also what somebody else took note of who listens to audit events."""
+    told = list(refused)
+    audit(ASKED, told)
+    return told
 
 
 class View(ModuleType):

@@ -133,5 +133,5 @@ def play(report: Report, *, exercise: str, source: str, case: str, home: str, **
         if answer is None:
             return
         live(lambda said: host.say(report, said), asked.case(case).scenario(exercise, answer), **it)
-        if imports.refused:
-            report({"forbidden": imports.refused[0]})
+        if told := imports.remembered():
+            report({"forbidden": told[0]})
