@@ -46,6 +46,9 @@ class Capped(io.TextIOBase):
             self._left -= len(text)
         return len(text)
 
+    def reconfigure(self, **how: Any) -> None:
+        """Nothing: scripts ask a stream for an encoding, and here there is none."""
+
     def getvalue(self) -> str:
         return "".join(self._parts) + ("\n... (more was printed)" if self._left < 0 else "")
 

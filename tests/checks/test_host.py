@@ -155,9 +155,10 @@ def test_worlds_are_kept_and_put_back(tmp_path):
 
 
 def test_capped_output():
-    """A flood is cut, said to be cut, and costs no more memory than the cap."""
+    """A flood is cut, said to be cut, and costs no more memory than the cap; a script may ask its stream for an encoding."""
     output = Capped(10)
     with redirect_stdout(io.StringIO()), quiet(output):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
         print("x" * 1000)
         print("y" * 1000, file=sys.stderr)
     assert "x" * 10 + "\n... (more was printed)" == output.getvalue()
