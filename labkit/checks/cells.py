@@ -1,6 +1,7 @@
 """Where an answer stands: in a file, or in the cell of a notebook whose first line is `# labkit: <id>`.
 
-From the other cells come the statements that define or change what the answer uses, directly or through another one, in their order, those before it first.
+From the other cells come the statements that define or change what the answer uses, directly or through another one (see `effects`), in their order, those
+before it first.
 What a cell shows or checks stays behind.
 
 Not handled here: a notebook that is out to deceive (see the grader), and whether the answer is any good.
@@ -19,10 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from labkit.checks.effects import Effects, asks, waits
 from labkit.checks.imports import NAMES
 from labkit.errors import UsageError
 
 MOST_BYTES = 1_000_000
+MOST_STATEMENTS = 5_000  # in the cells around an answer: what becomes of more would take minutes to find out
 OWN_CELL = "# the answer's own cell"  # stands between what other cells gave and the answer
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|[\w.]+\?{1,2}|\w[\w\s,.]*=\s*[%!].*)$")  # subtle: linear also for a line of a million spaces
 ANCHOR = re.compile(r"^\s*#\s*labkit:\s*([A-Za-z0-9_-]+)\s*$")
@@ -70,7 +73,12 @@ def from_notebook(text: str, exercise: str, path: str) -> str:
 
 def _source(cell: Mapping[str, Any]) -> str:
     source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+    return source if isinstance(source, str) else joined(source)
+
+
+def joined(lines: Sequence[str]) -> str:
+    """The lines of a cell as one text: each with its line end, as the format wants it, or, from some programs, all without."""
+    return ("" if any(line.endswith("\n") for line in lines) else "\n").join(lines)
 
 
 def anchor_of(source: str) -> str | None:
@@ -95,26 +103,30 @@ def with_what_it_uses(answer: str, earlier: Sequence[str], later: Sequence[str] 
         return [node for cell in kept for node in _statements(parse(cell))]
 
     try:
-        needed = _free(tree)
-        before = _closure(statements(earlier), needed | {"*"})
+        needed, above, below = _free(tree), statements(earlier), statements(later)
+        if len(above) + len(below) > MOST_STATEMENTS:
+            raise UsageError(f"the other cells hold more than {MOST_STATEMENTS:,} statements: leave in the notebook what the answer needs")
+        before = _closure(above, needed | {"*"}, tree)
         there = {name for node in [*tree.body, *before] for name in _defined(node)}
         missing = needed.union(*map(_free, before)) - there - {*dir(builtins)}
-        behind = _closure(statements(later), missing, there) if missing else []
+        behind = _closure(below, missing, tree, there) if missing else []
         front = [ast.unparse(node) for node in [*before, *behind]]
     except RecursionError:
         raise UsageError("a cell that the answer uses is nested too deeply") from None
     return _future_first(tree, front, answer) if front else answer
 
 
-def _closure(statements: Sequence[ast.stmt], needed: set[str], there: Set[str] = frozenset()) -> list[ast.stmt]:
+def _closure(statements: Sequence[ast.stmt], needed: set[str], answer: ast.Module, there: Set[str] = frozenset()) -> list[ast.stmt]:
     """Those that define or change one of these names, or one that they use themselves and that is not `there`."""
-    chosen = set[int]()
+    chosen, effects = set[int](), Effects(statements, answer.body)
+    defined, changed = [_defined(node) for node in statements], [effects.of(node) for node in statements]
     while True:
-        more = {at for at, node in enumerate(statements) if at not in chosen and _defined(node) & needed}
+        more = {at for at in range(len(statements)) if at not in chosen and not (defined[at].isdisjoint(needed) and changed[at].isdisjoint(needed))}
         if not more:
             return [statements[at] for at in sorted(chosen)]
         chosen |= more
-        needed = needed.union(*(_free(statements[at]) for at in more)) - there
+        # subtle: another name for what is needed is needed too, since a change may be made under it
+        needed = needed.union(*(_free(statements[at]) | (defined[at] if changed[at] else set()) for at in more)) - there
 
 
 def _free(tree: ast.AST) -> set[str]:
@@ -173,13 +185,13 @@ def parse(source: str) -> ast.Module | None:
 
 
 def _statements(tree: ast.Module | None) -> Iterator[ast.stmt]:
-    """A cell's statements without its calls; of labkit's names those that an answer may use."""
+    """A cell's statements, but for those that only a notebook can run, and those that do nothing; of labkit's names those that an answer may use."""
     for node in tree.body if tree else []:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "labkit":
             node.names = [alias for alias in node.names if alias.name in NAMES or alias.name == "*"]
             if not node.names:
                 continue
-        if not isinstance(node, ast.Expr) or _changed_by(node) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node)):
+        if (not isinstance(node, ast.Expr) or any(isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node))) and not (waits(node) or asks(node)):
             yield node
 
 

@@ -1,7 +1,8 @@
 """Which file in a folder is whose: one list of files per learner, and the files that fit nobody.
 
 Two layouts, also mixed: a folder per learner with anything below it, and files `<learner>__<exercise>.ipynb` (or .py). Only notebooks and Python files
-count; what else is called like an exercise, or may hold one, is a stray. The order is that of the names and depends on no disk: where two files answer one
+count; what else may have been meant as an answer (an archive, what is called like an exercise, all that came from somebody) is the learner's too, so that
+its reader says why it was not read. What is neither is a stray. The order is that of the names and depends on no disk: where two files answer one
 exercise the last counts, so a second download stands behind the first, and what lies deeper (`old/`) in front. No link is followed.
 
 Not handled here: what is in the files (see `submission`).
@@ -12,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,7 @@ ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar")
 COPY = re.compile(r"(?:\s*\((\d+)\)|-Copy(\d+)|\s+-\s+(?:Copy|Kopie|Copie|copia|копия)|\s+copy(?:\s+(\d+))?)$", re.IGNORECASE)
 HIDDEN = re.compile(r"\.(?!\.)")  # a name that begins with two dots is odd, but nobody's habit
 MOST_FILES = 200  # of one learner: the others are strays
+MOST_TOLD = 10  # of a learner's other files
 DEEPEST = 40  # folders within folders
 
 
@@ -47,11 +49,13 @@ def collect(folder: Path, assignments: Mapping[str, Iterable[str]]) -> Collected
     for entry in _entries(folder):
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            files, others = _below(path, known)
-            found.setdefault(_name(entry.name), []).extend(files[:MOST_FILES])
-            strays += [_shown(other, folder) for other in others]
+            files, others = _below(path)
+            told = [other for other in others if not _is_file(other)]
+            unread = [other for other in others if _is_file(other) and (not files or _telling(other, known))][:MOST_TOLD]
+            found.setdefault(_name(entry.name), []).extend([*unread, *files[:MOST_FILES]])
+            strays += [_shown(other, folder) for other in told]
             strays += [f"{_shown(path, folder)}: {counted(len(files) - MOST_FILES, 'file')} too many"] if len(files) > MOST_FILES else []
-        elif learner := _learner(path, known) if entry.is_file(follow_symlinks=False) else "":
+        elif learner := _learner(path) if entry.is_file(follow_symlinks=False) else "":
             found.setdefault(_name(learner), []).append(path)
         else:
             strays.append(_shown(path, folder))
@@ -74,8 +78,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return sorted((one for one in entries if not HIDDEN.match(one.name) and one.name not in LEFT_OUT), key=lambda one: one.name)
 
 
-def _below(folder: Path, known: set[str]) -> tuple[list[Path], list[Path]]:
-    """(the notebooks and Python files below a learner's folder, what else should be told); no link is followed."""
+def _below(folder: Path) -> tuple[list[Path], list[Path]]:
+    """(the notebooks and Python files below a learner's folder, what else is there); no link is followed."""
     files, others = list[Path](), list[Path]()
     waiting = [(folder, 1)]
     while waiting:  # subtle: a loop, since folders can be nested more deeply than Python calls
@@ -95,15 +99,16 @@ def _below(folder: Path, known: set[str]) -> tuple[list[Path], list[Path]]:
                 waiting.append((path, depth + 1))
             else:
                 others.append(path)
-    return sorted(files, key=_order), sorted(_telling(others, known))
+    return sorted(files, key=_order), sorted(others)
 
 
-def _telling(others: Iterable[Path], known: set[str]) -> Iterator[Path]:
-    """Of what cannot be read, what may have been meant as an answer."""
-    for path in others:
-        archive = path.suffix.lower() in ARCHIVES
-        if archive or path.is_dir() or path.name.partition(".")[0].lower() in known or called(path) in known:
-            yield path
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _telling(path: Path, known: set[str]) -> bool:
+    """Whether what cannot be read may have been meant as an answer."""
+    return path.suffix.lower() in ARCHIVES or path.name.partition(".")[0].lower() in known or called(path) in known
 
 
 def _order(path: Path) -> tuple[int, tuple[str, ...], str, int, str]:
@@ -117,10 +122,10 @@ def _counts(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def _learner(path: Path, known: set[str]) -> str:
+def _learner(path: Path) -> str:
     """Whose a file at the top is, by its name; "" for nobody's."""
-    learner = path.stem.rpartition(SEPARATOR)[0]
-    return learner if learner.strip() and called(path) in known and _counts(path) else ""
+    learner, _, rest = path.stem.rpartition(SEPARATOR)
+    return learner if learner.strip() and rest.strip() else ""
 
 
 def _shown(path: Path, folder: Path) -> str:

@@ -70,11 +70,11 @@ def _read(row: Row, files: Iterable[Path]) -> list[Submission]:
     for file in files:
         try:
             found.append(read(file))
+            row.flags += found[-1].flags
         except Unreadable as error:
             row.flags.append(Flag("unreadable", str(error)))
-            if called(file) in row.entries:
-                entry = row.entries[called(file)]
-                entry.state, entry.reason = ERROR, str(error)
+            for name in {called(file), called(Path(file.stem))} & row.entries.keys():  # the second of `retry.ipynb.txt`
+                row.entries[name].state, row.entries[name].reason = ERROR, str(error)
     return found
 
 

@@ -90,7 +90,8 @@ def find(asked: Wanted, book: Notebook, submissions: Sequence[Submission]) -> tu
             if _whole(best, asked):
                 return ANSWERED, _told(best, _found(rules, submissions), asked, free)
             half = half or best
-        untouched = untouched or (found[-1] if found else None)
+        # subtle: what merely stands where the answer should is no stub: it may be another exercise's check
+        untouched = untouched or (found[-1] if found and found[-1].rule != "position" else None)
     if half:
         return ANSWERED, _told(half, _found(rules, submissions), asked, free)
     return (UNTOUCHED, untouched) if untouched else (MISSING, None)

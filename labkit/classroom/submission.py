@@ -12,12 +12,14 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from labkit.checks.cells import joined
 from labkit.checks.texts import printable
-from labkit.classroom import exported
+from labkit.classroom import encodings, exported
 from labkit.errors import UsageError
 
 MOST_BYTES = 5_000_000
@@ -59,23 +61,31 @@ class Submission:
     cells: tuple[SubmittedCell, ...]
     version: str = ""
     assignment: str = ""
+    flags: tuple[Flag, ...] = ()
 
 
 def read(path: Path) -> Submission:
     """What a learner's file holds; nothing in it is ever run. Raises `Unreadable`."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise Unreadable(f"not read: {shown(path)}: hand in notebooks (.ipynb) or Python files (.py)")
     data = _bytes(path)
-    if not data.strip(b"\0 \t\r\n\xef\xbb\xbf"):
+    if not data.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
         raise Unreadable(f"{shown(path)} is empty")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unreadable(f"{shown(path)} is {_other(data) or 'not text in UTF-8'}") from None
+    text, encoding = encodings.decoded(data, python=path.suffix.lower() == ".py")
+    if text is None:
+        raise Unreadable(f"{shown(path)} is {_other(data) or 'not text in UTF-8'}")
+    flags = (Flag("encoding", f"{shown(path)} is text in {encoding}, not in UTF-8; it was read all the same"),) if encoding else ()
     if path.suffix.lower() != ".py":
-        return _notebook(path, text)
+        return replace(_notebook(path, text), flags=flags)
+    if text.lstrip().startswith("{"):
+        with suppress(Unreadable):
+            book = _notebook(path, text)
+            return replace(book, flags=(*flags, Flag("misnamed", f"{book.name} is a notebook, not a Python file; it was read as one")))
     if "\0" in text:
         raise Unreadable(f"{shown(path)} is not text in UTF-8")
     cells = exported.cells(_plain(text))
-    return _small(Submission(shown(path), tuple(SubmittedCell(number, "code", cell) for number, cell in enumerate(cells, 1))))
+    found = tuple(SubmittedCell(number, "code", cell) for number, cell in enumerate(cells, 1))
+    return _small(Submission(shown(path), found, flags=flags))
 
 
 def _small(one: Submission) -> Submission:
@@ -140,7 +150,7 @@ def _cell(number: int, cell: dict[str, Any]) -> SubmittedCell:
     """`cell` may lack anything; what has another type than the format wants counts as absent."""
     source = cell.get("source", cell.get("input"))  # the second is format 3's word for it
     if isinstance(source, list):
-        source = "".join(line for line in source if isinstance(line, str))
+        source = joined([line for line in source if isinstance(line, str)])
     kind = cell.get("cell_type", "code" if "outputs" in cell else "raw")
     kind = kind if kind in ("code", "markdown", "raw") else "raw"
     metadata = _dictionary(cell.get("metadata"))

@@ -239,6 +239,19 @@ OTHER_CELLS = {  # what a learner writes beside the answer, and runs
     "filled in another cell": ["WAITS = []", "WAITS.extend([1, 2, 4])"],
     "an item set": ["WAITS = [1, 2, 0]", "WAITS[2] = 4"],
     "bound by a loop": ["for WAITS in ([1], [1, 2, 4]):\n    pass"],
+    "given to a function": ["WAITS = []", "def fill(table):\n    for n in range(3):\n        table.append(2**n)", "fill(WAITS)"],
+    "given to a function for its result": ["WAITS = []", "def fill(table):\n    table += [1, 2, 4]\n    table.sort()\n    return 3", "count = fill(WAITS)"],
+    "given to a function by a name": ["WAITS = []", "def fill(*, table):\n    table.extend([1, 2, 4])", "fill(table=WAITS)"],
+    "given to a module's function": ["import heapq\nWAITS = []", "for n in range(3):\n    heapq.heappush(WAITS, 2**n)"],
+    "given as a method": ["WAITS = []", "list(map(WAITS.append, [1, 2, 4]))"],
+    "changed under another name": ["WAITS = [1, 2, 0]", "same = WAITS", "same[2] = 4"],
+    "set by a function": ["def configure():\n    global WAITS\n    WAITS = [1, 2, 4]", "configure()"],
+    "set by what a function calls": ["WAITS = []\ndef add(n):\n    WAITS.append(n)", "def fill():\n    for n in (1, 2, 4):\n        add(n)", "fill()"],
+    "filled by a decorator": [
+        "WAITS = []\ndef wait(n):\n    def keep(made):\n        WAITS.append(n)\n    return keep",
+        "@wait(1)\n@wait(2)\ndef a(): 0",
+        "WAITS[:] = [*sorted(WAITS), 4]",
+    ],
     "bound by with": ["from contextlib import nullcontext\nwith nullcontext([1, 2, 4]) as WAITS:\n    pass"],
 }
 
@@ -249,6 +262,61 @@ def test_cells_that_change_what_is_used_come_along(cells):
     names = {}
     exec(with_what_it_uses("# labkit: x\ndef f():\n    return WAITS", OTHER_CELLS[cells]), names)
     assert names["f"]() == [1, 2, 4]
+
+
+OF_A_CLASS = {  # what adds to a class that stands in a cell before
+    "setattr": ["class Plan:\n    pass", "setattr(Plan, 'of', lambda self, n: 2**n)"],
+    "a method beside it": ["class Plan:\n    pass", "def of(self, n):\n    return 2**n\nPlan.of = of"],
+    "a decorator of the object": [
+        "class Kept:\n    def add(self, f):\n        self.of = f\n        return f\nkept = Kept()\ndef Plan():\n    return kept",
+        "@kept.add\ndef wait(n):\n    return 2**n",
+    ],
+    "a subclass": [
+        "class Plan:\n    def __init_subclass__(cls):\n        Plan.of = cls.power",
+        "class Two(Plan):\n    def power(self, n):\n        return 2**n",
+    ],
+    "a generic function": [
+        "from functools import singledispatch\n@singledispatch\ndef power(n):\n    raise TypeError\nclass Plan:\n    def of(self, n):\n        return power(n)",
+        "@power.register\ndef _of_int(n: int):\n    return 2**n",
+    ],
+}
+
+
+@pytest.mark.parametrize("cells", OF_A_CLASS)
+def test_cells_that_add_to_what_is_used_come_along(cells):
+    """What a cell hangs on a class, an object or a function that the answer uses is there."""
+    names = {}
+    exec(with_what_it_uses("# labkit: x\ndef f():\n    return Plan().of(3)", OF_A_CLASS[cells]), names)
+    assert names["f"]() == 8
+
+
+TRIALS = {  # what only shows something, or tries the answer out
+    "prints": "print(WAITS, shown)",
+    "shows": "display(WAITS)",
+    "works something out": "total = shown(WAITS)",
+    "calls the answer": "f(WAITS)\nseen = f(WAITS)",
+    "calls what calls the answer": "def demo(table):\n    table.append(f())\ndemo(WAITS)",
+    "draws": "import matplotlib.pyplot as plt\nplt.plot(WAITS)\ndrawn = plt.bar(WAITS, WAITS)",
+    "looks at the source": "import inspect\ninspect.getsource(WAITS)",
+    "asks a person": "WAITS.append(int(input()))",
+    "asks for another": "def ask(table):\n    table.append(input())\nask(WAITS)",
+    "awaits": "import asyncio\nawait asyncio.sleep(WAITS[0])\nseen = await shown(WAITS)\n[n async for n in WAITS]",
+    "does it with a magic": "%timeit shown(WAITS)\nget_ipython().run_line_magic('time', WAITS)",
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_trials_stay_behind(trial):
+    """A cell that shows what the answer uses, tries the answer out or needs a notebook brings nothing along."""
+    cells = ["WAITS = [1, 2, 4]", "def shown(table):\n    return sum(table)"]
+    answer = "# labkit: x\ndef f():\n    return WAITS"
+    assert with_what_it_uses(answer, [*cells, TRIALS[trial]]) == with_what_it_uses(answer, cells)
+
+
+def test_many_functions_take_no_long_time():
+    """That a thousand functions call one another costs no more than their text."""
+    many = "\n".join(f"def g{n}(t):\n    hub(t)" for n in range(1_000)) + "\ndef hub(t):\n" + "".join(f"    g{n}(t)\n" for n in range(1_000))
+    assert with_what_it_uses("# labkit: x\ndef f():\n    return WAITS", ["WAITS = []", many, "g0(WAITS)"]).count("def ") == 1_002
 
 
 def test_what_only_a_later_cell_defines_comes_along():
@@ -268,3 +336,9 @@ def test_a_check_of_its_own_file(tmp_path):
     """What runs only as a program is not run here, and what it imports is not used by the answer."""
     own = "if __name__ == \"__main__\":\n    from labkit import check\n    check(\"retry\")\n"
     look(f"def execute_with_retry(fn, max_attempts, clock):\n    return fn()\n{own}", registry.find("retry"))
+
+
+def test_a_notebook_of_thousands_of_statements():
+    """Nobody writes by hand what would take minutes to look through; it is refused in one line."""
+    with pytest.raises(UsageError, match="more than 5,000 statements"):
+        with_what_it_uses("wait(a)", ["a = 1\n" * 5_001])

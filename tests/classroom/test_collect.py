@@ -5,7 +5,7 @@ import os
 import pytest
 
 from labkit.classroom import collect as module
-from labkit.classroom.collect import DEEPEST, MOST_FILES, called, collect
+from labkit.classroom.collect import DEEPEST, MOST_FILES, MOST_TOLD, called, collect
 
 ASSIGNMENTS = {"11-state-management/retry.ipynb": ["retry"], "21/two.ipynb": ["deploy_saga", "saga"]}
 
@@ -32,17 +32,19 @@ def test_a_folder_for_each(tmp_path):
 
 
 def test_files_with_a_learners_name(tmp_path):
-    """What stands before the last `__` is the learner; what stands behind must be an exercise or an assignment."""
+    """What stands before the last `__` is the learner, whatever is handed in: the reader says what it cannot read."""
     put(tmp_path, "ann__retry.ipynb", "ann__deploy_saga.py", "b__c__two (1).ipynb", "-d __RETRY.py", "..__saga.py")
-    put(tmp_path, "ann__nothing.py", "__retry.py", " __retry.py", "retry.ipynb", "ann__retry.txt")
+    put(tmp_path, "ann__retry_final.py", "__retry.py", " __retry.py", "retry.ipynb", "ann__retry.txt", "zoe__retry.zip", "li__retry.ipynb.txt", "ann__.py")
     learners, strays = collected(tmp_path)
     assert learners == {
         "-d ": ["-d __RETRY.py"],
         "..": ["..__saga.py"],
-        "ann": ["ann__deploy_saga.py", "ann__retry.ipynb"],
+        "ann": ["ann__deploy_saga.py", "ann__retry.ipynb", "ann__retry.txt", "ann__retry_final.py"],
+        "li": ["li__retry.ipynb.txt"],
+        "zoe": ["zoe__retry.zip"],
         "b__c": ["b__c__two (1).ipynb"],
     }
-    assert strays == [" __retry.py", "__retry.py", "ann__nothing.py", "ann__retry.txt", "retry.ipynb"]
+    assert strays == [" __retry.py", "__retry.py", "ann__.py", "retry.ipynb"]
 
 
 def test_both_ways(tmp_path):
@@ -94,8 +96,16 @@ def test_called(tmp_path, name, after):
 
 def test_what_may_be_an_answer_is_told(tmp_path):
     """An archive, and what has an exercise's name and cannot be read, are told; a learner's other files are the learner's own business."""
-    put(tmp_path, "ann/all.zip", "ann/deep/retry.ipynb.txt", "ann/saga.pdf", "ann/notes.txt", "ann/picture.png")
-    assert collected(tmp_path) == ({"ann": []}, ["ann/all.zip", "ann/deep/retry.ipynb.txt", "ann/saga.pdf"])
+    put(tmp_path, "ann/all.zip", "ann/deep/retry.ipynb.txt", "ann/saga.pdf", "ann/notes.txt", "ann/picture.png", "ann/retry.py")
+    assert collected(tmp_path) == ({"ann": ["ann/all.zip", "ann/deep/retry.ipynb.txt", "ann/saga.pdf", "ann/retry.py"]}, [])
+
+
+def test_all_that_somebody_handed_in_is_told(tmp_path):
+    """Where there is nothing that can be read, all other files are told, but no crowd of them."""
+    put(tmp_path, "ann/homework.docx", "bob/screen.png", *(f"cid/{number:02}.jpg" for number in range(MOST_TOLD + 2)))
+    (tmp_path / "bob/link.txt").symlink_to(tmp_path / "ann/homework.docx")
+    crowd = [f"cid/{number:02}.jpg" for number in range(MOST_TOLD)]
+    assert collected(tmp_path) == ({"ann": ["ann/homework.docx"], "bob": ["bob/screen.png"], "cid": crowd}, ["bob/link.txt"])
 
 
 def test_links_lead_nowhere(tmp_path):

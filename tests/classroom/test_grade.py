@@ -186,6 +186,24 @@ def test_a_file_without_an_answer(course, tmp_path):
 
 
 @pytest.mark.usefixtures("notebooks_run")
+def test_a_row_says_which_files_were_not_read(course, tmp_path):
+    """Who handed in an archive or a file of another kind has a row, and it says why nothing was read; so do two answers in two files."""
+    folder, right = tmp_path / "returned", (ROOT / "tests/answers/backoff/right/ldexp.py").read_text()
+    for name in ("ann/hw.zip", "ann/notes.txt", "bob/backoff.json", "cid__backoff.ipynb.txt", "dan__backoff.zip", "eve/backoff.ipynb", "eve/backoff.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(right)
+    shutil.copy(course / "solutions/backoff.ipynb", folder / "eve/backoff.ipynb")
+    book = graded(folder, course, tmp_path / "report")
+    told = {row.learner: [flag.text for flag in row.flags] for row in book.rows}
+    kinds = {learner: [line.partition(": ")[2].partition(":")[0] for line in lines] for learner, lines in told.items()}
+    assert kinds == {"ann": ["hw.zip", "notes.txt"], "bob": ["backoff.json"], "cid": ["cid__backoff.ipynb.txt"], "dan": ["dan__backoff.zip"], "eve": []}
+    assert all(line.endswith("hand in notebooks (.ipynb) or Python files (.py)") for lines in told.values() for line in lines)
+    reasons = {row.learner: row.entries["backoff"].reason[:9] for row in book.rows}
+    assert reasons == {"ann": "nothing w", "bob": "not read:", "cid": "not read:", "dan": "not read:", "eve": ""}
+    assert book.strays == []
+
+
+@pytest.mark.usefixtures("notebooks_run")
 def test_an_exercise_of_ones_own(tmp_path, monkeypatch):
     """The check of a course's own is found inside the strongest box that there is."""
     for name in ("checks", "solutions", "returned/ann"):

@@ -24,6 +24,7 @@ def execute_with_retry(fn, max_attempts, clock):
     last = None
     # tries
     return (fn, max_attempts, clock, RetriesExhausted, TerminalError)"""
+DRAFT = "# labkit: retry\ndef execute_with_retry(fn, max_attempts, clock):\n    return fn()"
 BARE = RETRY.partition("\n")[2]
 LEASE = [
     "# labkit: lease\nfrom functools import partial",
@@ -175,6 +176,12 @@ def then_a_draft(cells, place):
     cells.append(code("def execute_with_retry(fn, max_attempts, clock):\n    return fn()"))
 
 
+def a_draft_before(cells, place):
+    """The draft keeps the cell that was handed out, with its metadata; the answer has the visible line alone, and a notebook's own check takes it."""
+    cells[place]["source"] = DRAFT
+    cells.append(code(RETRY))
+
+
 def of_another(cells, place):
     cells[place]["metadata"] = {"labkit": {"id": "backoff", "role": "solution", "schema": 1}}
 
@@ -196,7 +203,8 @@ MOVED = {
     helper_in_the_setup: ("metadata", []),
     then_a_stub: ("metadata", []),
     then_broken: ("metadata", ["copied"]),
-    then_a_draft: ("metadata", []),
+    then_a_draft: ("metadata", ["copied"]),
+    a_draft_before: ("anchor", ["copied"]),
     of_another: ("anchor", []),
     odd_metadata: ("anchor", []),
     checks_itself: ("metadata", []),
@@ -238,6 +246,27 @@ def test_the_second_download(books, found):
     assert flags == ["copied"]
 
 
+@pytest.mark.parametrize(("name", "metadata"), [("retry.py", False), ("retry_final.py", False), ("retry_v2.ipynb", False), ("retry_v2.ipynb", True)])
+def test_a_draft_in_another_file(books, found, name, metadata):
+    """Of two files the last with an answer counts, whether a cell's metadata says so or its visible line alone; the flag names both files."""
+    final = edited(books["retry"], RETRY, (lambda cells, place: None) if metadata else stripped_of_metadata)
+    placed, flags = found("retry", {"retry.ipynb": edited(books["retry"], DRAFT), name: RETRY if name.endswith(".py") else final})
+    assert runs(placed, "retry")
+    assert (placed.file, placed.others, flags) == (name, {"retry.ipynb"}, ["copied"])
+    assert placed.flags[0].text.endswith(f"of {name} was taken, not that in retry.ipynb")
+
+
+def stripped_of_metadata(cells, place):
+    for cell in cells:
+        cell["metadata"] = {}
+
+
+def test_a_draft_that_nothing_says(books, found):
+    """A file that defines the function without saying which exercise it answers is no rival of one that says it, but it is told."""
+    placed, flags = found("retry", {"retry.ipynb": edited(books["retry"], RETRY), "zz.py": DRAFT.partition("\n")[2]})
+    assert (placed.file, placed.others, flags) == ("retry.ipynb", {"zz.py"}, ["copied"])
+
+
 def test_the_same_twice(books, found):
     """Two copies of one answer are no choice, so nothing is told."""
     made = edited(books["retry"], RETRY)
@@ -252,6 +281,11 @@ def test_handed_out_code_is_no_answer(books, found):
         assert found("retry", {"retry.ipynb": books["retry"]})[0].state == "untouched"
     finally:
         del books["retry"]["cells"][2]
+
+
+def test_another_notebook_under_this_name(books, found):
+    """A notebook of another exercise that is called after this one holds no stub of it."""
+    assert found("lease", {"lease.ipynb": edited(books["retry"], RETRY)})[0].state == "missing"
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -89,7 +89,9 @@ REFUSED = {
     "a page in Latin-1": (b"<html>\xe9", "a web page, not a notebook"),
     "an archive": (b"PK\x03\x04\x14\x00\xff\xff", "an archive, not a notebook"),
     "Latin-1": (b'{"cells": "\xe9"}', "not text in UTF-8"),
-    "UTF-16": ('{"cells": []}'.encode("utf-16"), "not text in UTF-8"),
+    "UTF-16 without its mark": ('{"cells": "\xe9"}'.encode("utf-16-be"), "not text in UTF-8"),
+    "half of UTF-16": ('{"cells": []}'.encode("utf-16")[:-1], "not text in UTF-8"),
+    "blank UTF-16": (" ".encode("utf-16"), "empty"),
 }
 
 
@@ -104,9 +106,12 @@ def test_what_cannot_be_read(tmp_path, name):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("data", [b"def f():\n    return '\0'\n", "x = 1".encode("utf-16"), "x = 'é'".encode("latin-1"), b"", b"\n \n"])
+NOT_PYTHON = [b"def f():\n    return '\0'\n", b"# coding: no-such\n\xe9", b"# coding: punycode\n\xe9", b"x = '\xe9'", b"", b"\n \n"]
+
+
+@pytest.mark.parametrize("data", NOT_PYTHON)
 def test_python_that_cannot_be_read(tmp_path, data):
-    """A Python file is text in UTF-8 too."""
+    """A Python file is text in UTF-8 too, or in what its first lines name, where an editor writes that."""
     with pytest.raises(Unreadable):
         read(put(tmp_path, data, "retry.py"))
 
@@ -114,6 +119,45 @@ def test_python_that_cannot_be_read(tmp_path, data):
 def test_python(tmp_path):
     """A Python file is one cell of code, with plain line ends."""
     assert read(put(tmp_path, b"\xef\xbb\xbfx = 1\r\ny = 2\r\n", "retry.PY")) == Submission("retry.PY", (SubmittedCell(1, "code", "x = 1\ny = 2"),))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_other_encodings(tmp_path, encoding):
+    """What says by its mark that it is UTF-16 or UTF-32 is read, in a notebook and in a Python file, and a flag says so."""
+    for name, data in (("retry.ipynb", json.dumps({"cells": [CELL]})), ("retry.py", "x = 1")):
+        found = read(put(tmp_path, data.encode(encoding), name))
+        assert [cell.source for cell in found.cells] == ["x = 1"]
+        assert [flag.text for flag in found.flags] == [f"{name} is text in {encoding.upper()}, not in UTF-8; it was read all the same"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "koi8-r", "shift_jis"])
+def test_a_python_file_that_names_its_encoding(tmp_path, encoding):
+    """What Python reads by the line that names the encoding is read; a notebook has no such line."""
+    data = f"# -*- coding: {encoding} -*-\nx = '".encode() + {"koi8-r": "да", "shift_jis": "雷"}.get(encoding, "é").encode(encoding) + b"'"
+    found = read(put(tmp_path, data, "retry.py"))
+    assert found.cells[0].source == data.decode(encoding)
+    assert [flag.kind for flag in found.flags] == ["encoding"]
+    with pytest.raises(Unreadable):
+        read(put(tmp_path, data))
+
+
+def test_a_notebook_called_like_python(tmp_path):
+    """It is read as what it is, and said; a Python file that begins with a brace is none."""
+    found = read(put(tmp_path, {"cells": [CELL]}, "retry.py"))
+    assert ([cell.id for cell in found.cells], [flag.kind for flag in found.flags]) == (["a"], ["misnamed"])
+    assert read(put(tmp_path, b"{1: 2}", "retry.py")).cells[0].source == "{1: 2}"
+
+
+def test_lines_without_their_ends(tmp_path):
+    """A list of lines of which none ends is a line each; where one does, the others are pieces of a line."""
+    assert cells(tmp_path, CELL | {"source": ["x = 1", "y = 2"]})[0].source == "x = 1\ny = 2"
+    assert cells(tmp_path, CELL | {"source": ["x = ", "1\n", "y = 2"]})[0].source == "x = 1\ny = 2"
+
+
+def test_another_kind_of_file(tmp_path):
+    """What is called neither a notebook nor a Python file is not opened, and the reason says what to hand in."""
+    with pytest.raises(Unreadable, match=r"^not read: hw\.zip: hand in notebooks \(\.ipynb\) or Python files \(\.py\)$"):
+        read(tmp_path / "hw.zip")
 
 
 def test_too_large(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ from labkit.classroom.notebook import about, text
 
 ANSWERED, UNTOUCHED, MISSING, UNREADABLE = "answered", "untouched", "missing", "unreadable"
 
+DRAFT = "# labkit: retry\ndef execute_with_retry(fn, max_attempts, clock):\n    return fn()"
+
 
 def answer_cell(book):
     return next(cell for cell in book["cells"] if about(cell).get("role") == "solution")
@@ -56,8 +58,14 @@ def doubled_ids(cells, at):
 def copied(cells, at):
     """A copy of the answer's cell, with its metadata, in which an older try stands; the last changed one counts."""
     older = copy.deepcopy(cells[at])
-    older["source"] = "# labkit: retry\ndef execute_with_retry(fn, max_attempts, clock):\n    return fn()"
+    older["source"] = DRAFT
     cells.insert(at, older)
+
+
+def drafted(cells, at):
+    """A draft in the answer's cell, with its metadata; the answer in a cell at the end that has the visible line alone."""
+    cells.append({"cell_type": "code", "metadata": {}, "source": text(cells[at]["source"]), "outputs": [], "execution_count": None})
+    cells[at]["source"] = DRAFT
 
 
 def doubled_untouched(cells, at):
@@ -122,9 +130,31 @@ def helper_below(cells, at):
     cells.insert(at + 2, cells.pop(at))
 
 
+def filled_by_a_call(cells, at):
+    """What the answer uses is filled by a cell that gives it to a function, and by a decorator."""
+    source = "KEPT = {}\ndef fill(kept):\n    kept[1] = 2\ndef keep(number):\n    return lambda made: KEPT.setdefault(number, made)"
+    for cell in (source, "fill(KEPT)", "@keep(2)\ndef two():\n    return 4"):
+        cells.insert(at, {"cell_type": "code", "metadata": {}, "source": cell, "outputs": [], "execution_count": None})
+        at += 1
+    cells[at]["source"] = text(cells[at]["source"]).replace("def execute", "ONE, TWO = KEPT[1], KEPT[2]()\n\n\ndef execute", 1)
+
+
 def keeps_the_report(cells, at):
     """The answer's cell checks itself, and looks at what the check said."""
     cells[at]["source"] = text(cells[at]["source"]) + '\nresult = check("retry")\nprint(result)\nassert result.report.verdict == "holds"'
+
+
+def tries_out(cells, at):
+    """The answer's cell tries itself out in the ways that a notebook has, and has a function of its own that is called like a check."""
+    trials = 'async def demo():\n    return 1\nawait demo()\ndisplay(1)\nfrom labkit import check as c\nc("retry")\nget_ipython().run_line_magic("time", "1")'
+    source = text(cells[at]["source"]).replace("def execute", "import math\n\nshow = math.exp2\nTABLE = [show(n) for n in range(3)]\n\n\ndef execute", 1)
+    cells[at]["source"] = f"{source}\nassert TABLE[2] == 4\n{trials}\nimport sys\nsys.stdout.reconfigure(encoding='utf-8')"
+
+
+def without_line_ends(cells, at):
+    """Each source as a list of lines, as some programs write them: without their ends."""
+    for cell in cells:
+        cell["source"] = text(cell["source"]).split("\n")
 
 
 def changed_check(cells, at):
@@ -165,6 +195,8 @@ ANIMALS = {
     "ids missing": (changed(without_ids), ANSWERED),
     "ids doubled": (changed(doubled_ids), ANSWERED),
     "answer copied": (changed(copied), ANSWERED),
+    "drafted": (changed(drafted), ANSWERED),
+    "a draft beside it": (lambda book, answer: {**dumped(filled(book, DRAFT)), "retry_final.py": answer.encode()}, ANSWERED),
     "all else doubled": (changed(doubled_untouched), ANSWERED),
     "split": (changed(split), ANSWERED),
     "merged": (changed(merged), ANSWERED),
@@ -176,7 +208,9 @@ ANIMALS = {
     "NBVAL_SKIP": (changed(skipping), ANSWERED),
     "a helper above": (changed(helper_above), ANSWERED),
     "a helper below": (changed(helper_below), ANSWERED),
+    "filled by a call": (changed(filled_by_a_call), ANSWERED),
     "keeps the report": (changed(keeps_the_report), ANSWERED),
+    "tries itself out": (changed(tries_out), ANSWERED),
     "checks itself": (lambda book, answer: {"retry.py": (answer + OWN_CHECK).encode()}, ANSWERED),
     "the check changed": (changed(changed_check), ANSWERED),
     "renamed": (changed(renamed), ANSWERED),
@@ -196,6 +230,14 @@ ANIMALS = {
     "a list": (lambda book, answer: {"retry.ipynb": b"[[[]]]"}, UNREADABLE),
     "nested deeply": (lambda book, answer: {"retry.ipynb": nested(100_000)}, UNREADABLE),
     "NUL": (lambda book, answer: {"retry.ipynb": b"\0" * 100}, UNREADABLE),
-    "UTF-16": (lambda book, answer: {"retry.py": answer.encode("utf-16")}, UNREADABLE),
+    "UTF-16": (lambda book, answer: {"retry.py": answer.encode("utf-16")}, ANSWERED),
+    "a notebook in UTF-16": (lambda book, answer: {"retry.ipynb": json.dumps(filled(book, answer)).encode("utf-16")}, ANSWERED),
+    "Latin-1": (lambda book, answer: {"retry.py": f"# -*- coding: latin-1 -*-\n{answer}\n# é\n".encode("latin-1")}, ANSWERED),
+    "Latin-1 without a word": (lambda book, answer: {"retry.py": f"{answer}\n# é\n".encode("latin-1")}, UNREADABLE),
+    "a notebook called .py": (lambda book, answer: dumped(filled(book, answer), "retry.py"), ANSWERED),
+    "lines without ends": (changed(without_line_ends), ANSWERED),
+    "a notebook called .txt": (lambda book, answer: dumped(filled(book, answer), "retry.ipynb.txt"), UNREADABLE),
+    "a notebook called .json": (lambda book, answer: dumped(filled(book, answer), "retry.json"), UNREADABLE),
+    "zipped": (lambda book, answer: {"homework.zip": b"PK\3\4"}, UNREADABLE),
     "50 MB": (lambda book, answer: {"retry.ipynb": b" " * 50_000_000}, UNREADABLE),
 }
