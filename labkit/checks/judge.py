@@ -187,7 +187,7 @@ class Covered:
         if self.orders:
             first = "" if self.closed else "the first "
             who = f" of {' and '.join(map(str, sorted(self.actors)))} workers (up to their names)" if self.actors else ""
-            most = ("up to " if len(self.preemptions) > 1 else "") + counted(max(self.preemptions), "preemption")
+            most = ("up to " if len(self.preemptions) > 1 else "") + counted(max(self.preemptions, default=0), "preemption")
             parts.append(f"{first}{counted(self.orders, 'order')}{who} within {most}")
         parts.append(counted(self.runs, "schedule"))
         where = ", ".join(databases)
