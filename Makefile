@@ -31,11 +31,12 @@ bench: .venv/dev.stamp
 
 # All answers of the corpus, all mutants, and every crossing of every case under real kills: `make test` takes each thirteenth of these.
 # Real processes on one queue, killed throughout; ends with what was submitted less what the ledger shows, which must be nothing.
-# Then 10,000 drawn schedules over sagas, checkpoints and agents, which must find nothing.
+# Then 10,000 drawn schedules over sagas, checkpoints and agents, which must find nothing; and the whole corpus graded as a class hands it in.
 soak: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m sampled --whole tests
 	$(BIN)/python -m tests.queue.soaking
 	$(BIN)/python -m tests.searching
+	$(BIN)/python -m tests.classroom.grading_corpus
 
 # Beside the install this only saves time: a pip of today needs half as long as one of 2023; of what is installed only that is compiled
 # which an answer may import, since a check does not wait for it; and without the grammars of rfc3987-syntax, which only check addresses
