@@ -20,12 +20,11 @@ from labkit.classroom import namespaces, rights
 from labkit.material import own_exercises
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": ".", "TMPDIR": "."}  # home is wherever a job is: in its own folder
-FIRST_FREE = 3
 
 
 def enter(*, view: Mapping[str, Any] | None, user: int | None) -> Callable[[], None]:
     """In a warm parent: go in. Returns what each child does before its job. Without a view nothing is hidden."""
-    _forget_environment({**ENVIRONMENT, **own_exercises()})
+    set_environment({**ENVIRONMENT, **own_exercises()})
     # loaded before we go where nothing of labkit is to be seen
     from labkit.checks.hidden import hide
     from labkit.classroom import tampering
@@ -46,7 +45,8 @@ def enter(*, view: Mapping[str, Any] | None, user: int | None) -> Callable[[], N
     return settle
 
 
-def _forget_environment(kept: Mapping[str, str]) -> None:
+def set_environment(kept: Mapping[str, str]) -> None:
+    """Let this process have these variables and no others."""
     os.environ.clear()
     os.environ.update(kept)
 

@@ -23,7 +23,7 @@ from labkit.classroom.hidden import judge_hidden
 from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
 from labkit.classroom.notebook import Notebook
 from labkit.classroom.placing import ANSWERED, UNTOUCHED
-from labkit.classroom.public import PublicCell, run_public, without_checks
+from labkit.classroom.public import PublicCell, run_public, without_judged
 from labkit.classroom.splice import Placed, Spliced, splice
 from labkit.classroom.submission import Flag, Submission, Unreadable, read
 from labkit.classroom.suspicious import look
@@ -112,7 +112,7 @@ def _run_notebooks(row: Row, spliced: Mapping[str, Spliced], how: How) -> None:
     It gives no points, but it can find tampering.
     """
     answered = {name: {id for id, placed in one.answers.items() if placed.state == ANSWERED} for name, one in spliced.items()}
-    books = {name: without_checks(spliced[name].book, judged) for name, judged in answered.items() if judged}
+    books = {name: without_judged(spliced[name].book, judged) for name, judged in answered.items() if judged}
     if not books:
         return
     for name, cells in _run(books, how).items():

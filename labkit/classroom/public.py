@@ -82,7 +82,7 @@ def run_public(
     return {name: _settled(found, stems[name], heard, why) for name, found in cells.items()}
 
 
-def without_checks(book: Notebook, judged: Collection[str]) -> Notebook:
+def without_judged(book: Notebook, judged: Collection[str]) -> Notebook:
     """The notebook without those of its own cells that do nothing but check an answer which was judged already.
 
     They would cost as much as the judging, say the same, and raise nothing whatever they say.

@@ -74,6 +74,5 @@ def go(report: object, *, door: str, how: dict[str, Any], environment: dict[str,
         os.dup2(wire.fileno(), standard)
     wire.close()
     os.closerange(FIRST_FREE, os.sysconf("SC_OPEN_MAX"))  # of the grader nothing is left but this wire
-    os.environ.clear()
-    os.environ.update(environment)
+    entrance.set_environment(environment)
     os._exit(entrance.go_in(kernel_parent.Kernels().serve, **how))

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from labkit.checks.judge import NOT_ATTEMPTED
 from labkit.classroom.grade import default_jobs, grade
-from labkit.classroom.gradebook import Entry
+from labkit.classroom.gradebook import MISSING, Entry, Row
+from labkit.classroom.nbval_run import ERROR, PASSED, TAMPERED
 from tests.checkout import ROOT
 from tests.corpus import DIAGNOSED, RIGHT, WRONG, exercise, name
 
-PASSED = "passed"
-NOT_GRADED = ("passed", "error", "missing", "not_attempted", "tampered")  # states in which no wrong answer of the corpus ends
+NOT_GRADED = (PASSED, ERROR, MISSING, NOT_ATTEMPTED, TAMPERED)  # states in which no wrong answer of the corpus ends
 
 
 def hand_in(folder: Path, exercises: list[str]) -> dict[tuple[str, str], Path]:
@@ -57,7 +58,7 @@ def main(exercises: list[str]) -> int:
     return int(bool(found))
 
 
-def _told(given: dict[tuple[str, str], Path], rows: dict[str, object]) -> Iterator[str]:
+def _told(given: dict[tuple[str, str], Path], rows: dict[str, Row]) -> Iterator[str]:
     for (learner, asked), path in given.items():
         entry = rows[learner].entries[asked]
         if wrong := wrongly_graded(path, entry):

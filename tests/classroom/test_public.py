@@ -6,7 +6,7 @@ import pytest
 
 from labkit.classroom.box import Box
 from labkit.classroom.notebook import lines, load
-from labkit.classroom.public import PublicCell, run_public, without_checks
+from labkit.classroom.public import PublicCell, run_public, without_judged
 from labkit.classroom.release import release
 from labkit.errors import UsageError
 from tests.checkout import ROOT
@@ -80,8 +80,8 @@ def test_what_was_judged_is_not_checked_again():
     kept += [("check('resume')", "check"), ("check('retry', answer)", "check"), ("print(check('retry'))", "check")]
     cells = [cell(source, "one", role) for source, role in kept]
     book = {"cells": [*cells, cell('check("retry")', "one", "check")], "metadata": {}}
-    assert without_checks(book, {"retry"})["cells"] == cells
-    assert without_checks(book, set())["cells"] == book["cells"]
+    assert without_judged(book, {"retry"})["cells"] == cells
+    assert without_judged(book, set())["cells"] == book["cells"]
 
 
 def test_the_cell_that_failed_is_named(ran):
