@@ -67,6 +67,14 @@ def _name(learner: str) -> str:
     return unicodedata.normalize("NFC", learner)
 
 
+def namesakes(learners: Iterable[str]) -> dict[str, list[str]]:
+    """Of each learner those whose name differs in capitals and blanks alone: it may be one person, and that is for a person to say."""
+    alike: dict[str, list[str]] = {}
+    for learner in sorted(learners):
+        alike.setdefault("".join(learner.casefold().split()), []).append(learner)
+    return {learner: [other for other in names if other != learner] for names in alike.values() if len(names) > 1 for learner in names}
+
+
 def called(path: Path) -> str:
     """After what a file is called, in lower case: `ann__Retry (1).ipynb` after `retry`."""
     return COPY.sub("", path.stem.rpartition(SEPARATOR)[2]).strip().lower()

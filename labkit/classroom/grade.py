@@ -25,11 +25,12 @@ from labkit.checks.exercise import SQL
 from labkit.classroom import assignments, pages, tables
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box, promises
-from labkit.classroom.collect import collect
+from labkit.classroom.collect import collect, namesakes
 from labkit.classroom.gradebook import STATES, Gradebook, Row
 from labkit.classroom.grader import How, failed_to_grade, grade_learner
 from labkit.classroom.kept import FOLDER, Kept
 from labkit.classroom.notebook import write
+from labkit.classroom.submission import Flag
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.plural import counted
@@ -74,8 +75,10 @@ def grade(
         grading = Grading(len(found.learners))
         book = Gradebook([], [exercise for one in given for exercise in one.points], found.strays, said)
         written: set[str] = set()
+        alike = namesakes(found.learners)
         for row in _rows(found.learners, given, how, Kept(out, said, given), jobs, grading):
             told(grading)
+            row.flags += [Flag("namesakes", f"another row is called {name!r}: one learner, or two?") for name in alike.get(row.learner, ())]
             _write_learner(row, book, out, names, written)
             book.rows.append(row)
     book.rows.sort(key=lambda row: row.learner)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from labkit.classroom import collect as module
-from labkit.classroom.collect import DEEPEST, MOST_FILES, MOST_TOLD, called, collect
+from labkit.classroom.collect import DEEPEST, MOST_FILES, MOST_TOLD, called, collect, namesakes
 
 ASSIGNMENTS = {"11-state-management/retry.ipynb": ["retry"], "21/two.ipynb": ["deploy_saga", "saga"]}
 
@@ -54,6 +54,17 @@ def test_both_ways(tmp_path):
         "Ann": ["Ann__saga.py"],
         "ann": ["ann/retry.ipynb", "ann__saga.py"],
         "\u00e1": ["a\u0301__saga.py", "\u00e1__saga.py"],
+    }
+
+
+def test_namesakes():
+    """Whose names differ in capitals and blanks alone are told of each other."""
+    assert namesakes(["ann", "Ann", "ann ", "anna", "bob l", "BobL"]) == {
+        "Ann": ["ann", "ann "],
+        "ann": ["Ann", "ann "],
+        "ann ": ["Ann", "ann"],
+        "BobL": ["bob l"],
+        "bob l": ["BobL"],
     }
 
 

@@ -203,6 +203,16 @@ def test_a_row_says_which_files_were_not_read(course, tmp_path):
     assert book.strays == []
 
 
+def test_namesakes_are_told_once(course, tmp_path):
+    """Two rows that may be one learner's are told of each other on the first run, and in the same way on the second, which grades nothing again."""
+    for name in ("Ann", "ann"):
+        (tmp_path / "returned" / name).mkdir(parents=True)
+    twice = [graded(tmp_path / "returned", course, tmp_path / "report") for _ in range(2)]
+    told = [{row.learner: [flag.text for flag in row.flags] for row in book.rows} for book in twice]
+    line = "another row is called {!r}: one learner, or two?"
+    assert told == [{"Ann": [line.format("ann")], "ann": [line.format("Ann")]}] * 2
+
+
 @pytest.mark.usefixtures("notebooks_run")
 def test_an_exercise_of_ones_own(tmp_path, monkeypatch):
     """The check of a course's own is found inside the strongest box that there is."""
