@@ -27,6 +27,7 @@ EXTRAS = {  # extra -> (module, what needs it)
     "agent": ("openai", "the lessons and exercises on agents"),
     "server": ("starlette", "labkit serve, the exercises endpoint and sse"),
     "mcp": ("mcp", "labkit mcp"),
+    "engine": ("dbos", "the lesson on choosing an engine"),
     "grade": ("nbval", "labkit grade"),
 }
 SET = ("LABKIT_DATABASE_URL", "LABKIT_EXERCISES", "LABKIT_MODEL", "LABKIT_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL")
