@@ -171,6 +171,7 @@ EXERCISE = Exercise(
     minutes=45,
     difficulty=4,
     points=20,
+    essential=("goes on", "valid history", "effects once"),
     signatures={NAME: ("client", "tools", "journal", "task", "on_progress")},
     needs=("httpx", "openai"),
     preload="labkit.checks.agent_wire:warm",

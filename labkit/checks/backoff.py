@@ -150,6 +150,7 @@ EXERCISE = Exercise(
     minutes=15,
     difficulty=2,
     points=6,
+    essential=("full jitter", "a crowd spreads out", "retry_after is a floor"),
     signatures={NAME: ("attempt", "*base", "*cap", "*rng", "*retry_after")},
     cases=(
         _in_windows("windows", NEAR, DRAWS),

@@ -148,6 +148,7 @@ EXERCISE = Exercise(
     minutes=30,
     difficulty=3,
     points=15,
+    essential=("says no", "never too many", "one key, one task"),
     signatures={NAME: ("engine", "user_input", "*max_pending", "*now", "*idempotency_key")},
     shown=("two_at_the_limit:none;order=1x2.2x9", "two_at_the_limit:none;order=1x3.2x9"),
     cases=(

@@ -136,6 +136,7 @@ EXERCISE = Exercise(
     minutes=35,
     difficulty=3,
     points=15,
+    essential=("resumes the newest", "damaged is told", "goes on"),
     signatures={NAME: ("store", "clock", "*strategy", "*max_age", "*max_count")},
     methods={
         f"{NAME}.maybe_save": ("task", "trigger"),

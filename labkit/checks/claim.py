@@ -74,6 +74,7 @@ EXERCISE = Exercise(
     minutes=30,
     difficulty=3,
     points=15,
+    essential=("takes the row", "each task once", "none lost"),
     signatures={"claim": ("engine", "worker_id", "now")},
     shown=("two_workers_three_tasks:none;order=1x2.2x9", "two_workers_three_tasks:none;order=1x3.2x9"),
     cases=(

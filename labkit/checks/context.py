@@ -70,6 +70,7 @@ EXERCISE = Exercise(
     minutes=25,
     difficulty=3,
     points=8,
+    essential=("skips, does not stop", "the most needed first", "counts what is sent"),
     signatures={NAME: ("state", "current_step", "max_bytes")},
     shown=("skips:none",),
     cases=(

@@ -21,6 +21,7 @@ EXERCISE = Exercise(
     minutes=15,
     difficulty=2,
     points=8,
+    essential=("hands the time down", "tests before each step", "steady clock"),
     signatures={NAME: ("steps", "deadline", "clock")},
     shown=("in_time:none", "late_in_the_middle:none"),
     cases=CASES,

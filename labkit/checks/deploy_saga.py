@@ -188,6 +188,7 @@ EXERCISE = Exercise(
     minutes=15,
     difficulty=2,
     points=10,
+    essential=("key", "whole or nothing"),
     signatures={NAME: ("cloud", "app")},
     shown=("deployed:none", "goes_wrong:p1@cloud3.after+timeout"),
     cases=CASES,

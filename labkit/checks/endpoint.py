@@ -54,6 +54,7 @@ EXERCISE = Exercise(
     minutes=25,
     difficulty=2,
     points=10,
+    essential=("keeps the loop free", "queued first", "full is 429"),
     signatures={NAME: ("request",)},
     asynchronous=True,
     needs=("starlette",),

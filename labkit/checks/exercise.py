@@ -143,6 +143,7 @@ class Exercise:
     properties: tuple[Property, ...]
     hints: tuple[str, ...]
     methods: dict[str, Sequence[str]] = field(default_factory=dict)
+    essential: tuple[str, ...] = ()  # properties that are what it is about: they earn half of its points
     asynchronous: bool = False  # its functions are `async def`
     needs: tuple[str, ...] = ()  # packages beyond those that labkit always has
     preload: str = ""  # module:function that loads what takes long; a warm parent calls it before it forks

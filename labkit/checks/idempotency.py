@@ -71,6 +71,7 @@ EXERCISE = Exercise(
     minutes=20,
     difficulty=2,
     points=10,
+    essential=("effect once", "two callers, one end", "second call does nothing"),
     signatures={NAME: ("store", "task_id", "work")},
     cases=_cases(),
     drawn=lambda rng: drawn.cases(rng, NAME, {"pending": "fresh", "running": "left_running", "waiting": "left_waiting", "failed": "left_failed"}),

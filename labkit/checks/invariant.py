@@ -132,6 +132,7 @@ EXERCISE = Exercise(
     minutes=45,
     difficulty=4,
     points=15,
+    essential=tuple(f"catches a {kind}" for kind in RULES),
     signatures={NAME: ("trace",)},
     shown=("untold:none", "zombies:none"),
     cases=(

@@ -69,6 +69,7 @@ EXERCISE = Exercise(
     minutes=40,
     difficulty=4,
     points=20,
+    essential=("each task once", "fences", "stops the zombie"),
     signatures={
         "claim": ("engine", "worker_id", "now", "lease_seconds"),
         "heartbeat": ("engine", "lease", "now", "lease_seconds"),

@@ -87,6 +87,7 @@ EXERCISE = Exercise(
     minutes=20,
     difficulty=2,
     points=8,
+    essential=("pure", "a known fact once", "twice is once"),
     signatures={NAME: ("state", "patch")},
     shown=("facts:none",),
     cases=(

@@ -66,6 +66,7 @@ EXERCISE = Exercise(
     minutes=20,
     difficulty=2,
     points=10,
+    essential=("effect once", "ends completed", "finished stays"),
     signatures={NAME: ("store", "task_id", "work")},
     shown=("running_undisturbed:none", "failed:p1@cloud1.after+crash"),
     cases=_cases(),

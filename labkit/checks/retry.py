@@ -21,6 +21,7 @@ EXERCISE = Exercise(
     minutes=15,
     difficulty=1,
     points=8,
+    essential=("counts attempts", "doubles the waits", "terminal at once"),
     signatures={NAME: ("fn", "max_attempts", "clock")},
     shown=tuple(f"four_attempts:{faults}" for faults in ("none", failing("", ""), failing("", "", "", ""))),
     cases=CASES,

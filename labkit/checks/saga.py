@@ -102,6 +102,7 @@ EXERCISE = Exercise(
     minutes=45,
     difficulty=4,
     points=20,
+    essential=("exact reverse", "all or nothing", "goes on"),
     signatures={NAME: ("steps", "log")},
     shown=("answer_lost:none", "answer_lost:p1@cloud2.after+crash"),
     cases=(*PLANNED, Case("told_to_leave", body(NAME, saga_exits.play), databases=("sqlite",))),

@@ -71,6 +71,7 @@ EXERCISE = Exercise(
     minutes=35,
     difficulty=3,
     points=15,
+    essential=("every update", "closes", "goes on"),
     signatures={NAME: ("request",)},
     asynchronous=True,
     needs=("starlette",),

@@ -1,10 +1,10 @@
 """The ledger of a class: for each learner one entry per exercise that was asked for, 0 with a reason until something is known.
 
-A right answer earns all points of its exercise. A broken one earns a share for each property that holds, on the fixed examples and on those drawn
-from the seed, but none for coming to an end: so does an answer without a single statement. No entry is ever missing or doubled, and none is below 0
+Points come from the hidden pass alone, on the fixed examples and on those drawn from the seed. No entry is ever missing or doubled, and none is below 0
 or above its points. What the public pass said is told beside it and gives no points.
 
-Not handled here: where results come from (see `hidden`, `public`), and how they are written down (see `tables`, `pages`).
+Not handled here: how many points a report is worth (see `points`), where reports come from (see `hidden`, `public`), and how they are written down (see
+`tables`, `pages`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, TOO_SLOW, UNUSABLE, CheckReport, Judged
+from labkit.checks.judge import HOLDS, NOT_ATTEMPTED, TOO_SLOW, UNUSABLE, CheckReport, Judged
 from labkit.checks.words import in_words, tally
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
+from labkit.classroom.points import Share, earned, shares
 from labkit.classroom.submission import Flag
 
 MISSING = "missing"
 STATES = (PASSED, FAILED, ERROR, TIMEOUT, BLOCKED, NOT_ATTEMPTED, MISSING, TAMPERED)
 NOTHING_CAME = "nothing was handed in for it"
-FREE = "ends"  # the one property that holds for an answer that does nothing
 WITHOUT_END = ("never ends", TOO_SLOW)  # diagnoses
 
 
@@ -49,6 +49,11 @@ class Entry:
         self.report, self.state = report, TAMPERED if tampered else state_of(report)
         self.reason = tampered or reason_of(report)
         self.points = 0.0 if tampered else earned(report, self.most)
+
+    @property
+    def shares(self) -> list[Share]:
+        """How the points of a broken answer come about; empty for any other."""
+        return [] if self.report is None or self.state == TAMPERED else shares(self.report, self.most)
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,15 +106,6 @@ def expected(learner: str, assignments: Iterable[Assignment]) -> Row:
     """The row of a learner of whom nothing is known yet."""
     entries = {exercise: Entry(exercise, most) for one in assignments for exercise, most in one.points.items()}
     return Row(learner, entries)
-
-
-def earned(report: CheckReport, most: int) -> float:
-    """All points for what holds, shares for what is broken elsewhere, none for what shows nothing."""
-    if report.verdict != BROKEN:
-        return float(most) if report.verdict == HOLDS else 0.0
-    worth = [one for one in report.properties if one.name != FREE]
-    held = sum(one.verdict == HOLDS for one in worth)
-    return round(most * held / len(worth), 2) if worth else 0.0
 
 
 def state_of(report: CheckReport) -> str:

@@ -18,11 +18,13 @@ from labkit.checks.judge import BROKEN, NOT_ATTEMPTED
 from labkit.checks.page import page
 from labkit.classroom.gradebook import MISSING, STATES, Entry, Gradebook, Row
 from labkit.classroom.nbval_run import FAILED, PASSED, TAMPERED
+from labkit.classroom.points import ABOUT, Share
 from labkit.classroom.tables import ODD, number
 from labkit.faults.paint import element, escape
 from labkit.plural import counted
 
 MOST_MISCONCEPTIONS = 30
+SHARED = "What was not tested earns nothing yet, and that every call ends earns nothing by itself."
 AGAIN = "Changed the answer? Run its cell and the check in your notebook."
 
 STYLE = """
@@ -63,9 +65,26 @@ def _exercise(entry: Entry) -> str:
     body = page(entry.report, entry.picture, again=AGAIN) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
     if entry.report and entry.state == TAMPERED:
         body = element("p", escape(f"tampered: {entry.reason}")) + body
+    body += _shares(entry)
     if entry.public not in ("", PASSED):
         body += element("p", escape(f"Run from top to bottom, your notebook {_words(entry.public)}: {entry.public_reason}"), cls="aside")
     return head + body
+
+
+def _shares(entry: Entry) -> str:
+    """How the points of a broken answer come about, so that they can be worked out."""
+    if not entry.shares:
+        return ""
+    heads = element("th", "points for") + element("th", "hold") + element("th", "points", cls="n")
+    rows = "".join(
+        element("tr", _td(escape(_share(one))) + _td(f"{len(one.held)} of {len(one.properties)}") + _td(f"{number(one.points)} of {number(one.most)}", cls="n"))
+        for one in entry.shares
+    )
+    return element("table", element("thead", element("tr", heads)) + element("tbody", rows)) + element("p", SHARED, cls="aside")
+
+
+def _share(share: Share) -> str:
+    return f"{share.name}: {'; '.join(share.properties)}" if share.name == ABOUT else share.name
 
 
 def of_class(book: Gradebook, links: Mapping[str, str]) -> bytes:

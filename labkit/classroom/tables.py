@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -17,6 +18,7 @@ from labkit.checks.judge import NOT_ATTEMPTED
 from labkit.checks.texts import printable
 from labkit.classroom.gradebook import MISSING, Entry, Gradebook, Row
 from labkit.classroom.nbval_run import BLOCKED, ERROR, PASSED, TAMPERED, TIMEOUT
+from labkit.classroom.points import Share
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the begin of one
 SKIPPED = (NOT_ATTEMPTED, MISSING, BLOCKED)
@@ -53,6 +55,7 @@ def _detail(entry: Entry) -> dict[str, Any]:
     data = entry.to_data()
     report = data.pop("report") or {}
     data.pop("picture")
+    data["shares"] = [{**asdict(one), "points": one.points} for one in entry.shares]
     kept = {key: report.get(key) for key in ("verdict", "properties", "certificate", "schedules", "message", "output")}
     return data | kept | {"databases": report.get("databases") or []}
 
@@ -65,12 +68,16 @@ def gradescope(row: Row) -> bytes:
             "score": entry.points,
             "max_score": entry.most,
             "status": "passed" if entry.state == PASSED else "failed",
-            "output": printable(entry.reason),
+            "output": printable("\n".join([entry.reason, *map(_in_words, entry.shares)])),
         }
         for entry in row.entries.values()
     ]
     data = {"score": row.points, "tests": tests, "output_format": "text", "stdout_visibility": "hidden"}
     return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _in_words(share: Share) -> str:
+    return f"points for {share.name}: {number(share.points)} of {number(share.most)}, {len(share.held)} of {len(share.properties)} hold"
 
 
 def junit(book: Gradebook) -> bytes:

@@ -3,18 +3,14 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from labkit.checks import registry
 from labkit.checks.judge import BROKEN, HOLDS, NOT_ATTEMPTED, NOT_EXERCISED, TOO_SLOW, UNUSABLE, CheckReport, Judged
-from labkit.checks.run import run_check
 from labkit.classroom import assignments
-from labkit.classroom.gradebook import NOTHING_CAME, Entry, Row, earned, expected, state_of
+from labkit.classroom.gradebook import NOTHING_CAME, Entry, Row, expected, state_of
 from labkit.classroom.submission import Flag
 from tests.checkout import ROOT
 from tests.classroom.books import judged, report, settled
-from tests.classroom.idle import source
 
 
 @pytest.fixture(scope="module")
@@ -28,38 +24,6 @@ def test_every_exercise_is_expected_once(given_out):
     assert sorted(row.entries) == sorted(one.id for one in registry.every() if one.chapter > 0)
     assert {(e.state, e.points, e.reason) for e in row.entries.values()} == {("missing", 0.0, NOTHING_CAME)}
     assert row.most == sum(registry.find(one).points for one in row.entries)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "points"),
-    [
-        ((HOLDS, HOLDS), 8),
-        ((BROKEN, HOLDS), 4),
-        ((BROKEN, HOLDS, HOLDS), 5.33),
-        ((BROKEN, NOT_EXERCISED), 0),
-        ((BROKEN, BROKEN), 0),
-        ((HOLDS, NOT_EXERCISED), 0),
-    ],
-)
-def test_points(verdicts, points):
-    """All for what holds, a share per property for what is broken elsewhere, nothing for what shows nothing or only ends."""
-    assert settled(*verdicts).points == points
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("exercise", registry.IDS)
-def test_doing_nothing_earns_nothing(exercise):
-    """An answer with the right names and not one statement has 0 points."""
-    asked = registry.find(exercise)
-    assert earned(run_check(exercise, source(asked), databases=("sqlite",)), asked.points) == 0
-
-
-@given(st.lists(st.sampled_from([HOLDS, BROKEN, NOT_EXERCISED]), min_size=1, max_size=4), st.integers(0, 20))
-def test_points_are_never_out_of_bounds(verdicts, most):
-    """0 <= points <= most, and all of them exactly when everything holds."""
-    points = earned(report(*verdicts), most)
-    assert 0 <= points <= most
-    assert (points == most) == (set(verdicts) == {HOLDS} or most == 0)
 
 
 @pytest.mark.parametrize(
