@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from labkit.errors import RetriesExhausted
+from labkit.errors import RetriesExhausted, StaleLease, TaskCancelled
 from labkit.retry import RetryPolicy
 from labkit.store.contract import plain_text
 
@@ -32,6 +32,14 @@ def outcome_unknown(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or getattr(error, "definite", True) is False
 
 
+def of_the_step(error: Exception) -> bool:
+    """Whether an error says that the step has failed. Whoever was fenced off says nothing about it: another one has the saga by now, and goes on.
+
+    A saga whose task was cancelled is turned round: nobody else will come.
+    """
+    return isinstance(error, TaskCancelled) or not isinstance(error, StaleLease)
+
+
 @dataclass(frozen=True)
 class SagaStep:
     """One step. Without `compensate` it cannot be undone; without `retry` its action is tried once (see `Saga.policy`).
@@ -45,7 +53,7 @@ class SagaStep:
     compensate: Act | None = None
     retry: RetryPolicy | None = None
     unknown: Callable[[Exception], bool] = outcome_unknown
-    fails: Callable[[Exception], bool] = lambda error: True
+    fails: Callable[[Exception], bool] = of_the_step
 
     def __repr__(self) -> str:
         return f"<SagaStep {self.name}>"

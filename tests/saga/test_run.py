@@ -18,7 +18,9 @@ from labkit.errors import (
     DeadlineExceeded,
     RetriesExhausted,
     SagaFailed,
+    StaleLease,
     StoreBusy,
+    TaskCancelled,
     TerminalError,
     TransientError,
     UnstorableValue,
@@ -72,6 +74,30 @@ def test_a_failed_step(place: int, error: Exception) -> None:
     with pytest.raises(SagaFailed) as again:
         run_saga(calls.steps(), log)
     assert (NAMES[place], None, made, kept) == (again.value.step, again.value.__cause__, calls.made, log.kept)
+
+
+@pytest.mark.parametrize("where", [f"{name}:do" for name in NAMES] + ["a:undo", "b:undo"])
+def test_who_was_fenced_off_turns_nothing_round(where: str) -> None:
+    """A zombie hears in a step, or in an undo, that another one has its task: that goes through, and whoever has it goes on from there."""
+    calls, log = Calls(), ListLog()
+    if where.endswith(":undo"):
+        calls.fail("c:do", TerminalError())
+    calls.fail(where, StaleLease("fenced off"))
+    with pytest.raises(StaleLease):
+        run_saga(calls.steps(), log)
+    made, kept = list(calls.made), list(log.kept)
+    assert made[-1] == where
+    assert not [event for event, _ in kept if event in ("unknown", "compensated", "compensation_failed")]
+    assert how(lambda: run_saga(calls.steps(), log)) == (("failed", "c") if where.endswith(":undo") else ("completed", None))
+    assert calls.there == (set() if where.endswith(":undo") else set(NAMES))
+
+
+def test_a_cancelled_task_is_taken_back() -> None:
+    """Nobody else will come for it, so the step has failed."""
+    calls, log = Calls(), ListLog()
+    calls.fail("b:do", TaskCancelled("by a person"))
+    assert ("failed", "b") == how(lambda: run_saga(calls.steps(), log))
+    assert set() == calls.there
 
 
 @pytest.mark.parametrize(("place", "error"), list(product(range(4), UNKNOWN)))
