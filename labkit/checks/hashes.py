@@ -1,7 +1,7 @@
 """`hash` and `id` in an answer are others in each process, as Python's own are: a key made with one is forgotten by a restart.
 
 The processes of a check may share one interpreter, and so one seed for hashes and the same places in memory. Without this such a key would look steady here
-and nowhere else.
+and nowhere else. Nor does an identity depend on where the machine has put the interpreter: who checks the same answer twice reads the same.
 
 Not handled here: the order of a set, `__hash__` called by name, and the address in a `repr`; they stay those of the interpreter.
 """
@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 ODD = 0x1E3779B97F4A7C15  # any large odd number: times the number of the process it spreads over all bits
 MOST = (1 << 61) - 1
+FIRST_PLACE = 0x7F1D00000000
+_places: dict[int, int] = {}  # of an object in memory -> its number
 
 
 def hash_in(process: int) -> Callable[[object], int]:
@@ -29,5 +31,5 @@ def _of_text(value: object) -> bool:
 
 
 def id_in(process: int) -> Callable[[object], int]:
-    """Python's `id` as the process with this number sees it; number 0 sees the interpreter's own."""
-    return lambda value, /: id(value) ^ (process * ODD & MOST)
+    """Python's `id` as the process with this number sees it: the places in memory by the order in which they were asked for."""
+    return lambda value, /: FIRST_PLACE + 16 * _places.setdefault(id(value), len(_places)) ^ (process * ODD & MOST)

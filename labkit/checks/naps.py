@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from labkit.checks.elsewhere import pass_time
 from labkit.faults.process import Process
 
 _whose: ContextVar[tuple[Process, bool] | None] = ContextVar("whose", default=None)  # and whether its naps take time
@@ -28,6 +29,7 @@ def _sleep(seconds: float, /) -> None:
         raise ValueError("sleep length must be non-negative")
     else:
         process, passing = found
+        pass_time(seconds)
         if passing:
             process.clock.sleep(float(seconds))
 

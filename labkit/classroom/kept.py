@@ -1,7 +1,8 @@
 """What an interrupted grader has done already: one file per learner, put in place whole, and used again only for the very same input.
 
-The key of a row is the digest of all that decides about it: the learner's files, what was handed out, how it is graded, and labkit itself. So a
-grader that was killed goes on where it was, and one that is started on changed files, or after an update, grades anew.
+The key of a row is the digest of all that decides about it: the learner's files, what was handed out, how it is graded, labkit itself and the checks of
+a course's own exercises. So a grader that was killed goes on where it was, and one that is started on changed files or checks, or after an update,
+grades anew.
 
 Not handled here: two graders that write into one folder at the same time.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.gradebook import Row
 from labkit.classroom.notebook import write
+from labkit.material import own_exercises
 
 FOLDER = ".kept"
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -28,7 +30,7 @@ class Kept:
 
     def __init__(self, out: Path, how: Mapping[str, str], assignments: Iterable[Assignment]) -> None:
         self._folder = out / FOLDER
-        self._basis = json.dumps([dict(how), [(one.name, one.digest) for one in assignments], of_labkit()])
+        self._basis = json.dumps([dict(how), [(one.name, one.digest) for one in assignments], of_labkit(), *map(of_sources, own_exercises().values())])
 
     def key(self, learner: str, files: Iterable[Path]) -> str:
         """The digest of all that decides about a learner's row."""
@@ -65,7 +67,12 @@ def _digest(file: Path) -> bytes:
 @cache
 def of_labkit() -> str:
     """The digest of labkit's own sources."""
+    return of_sources(PACKAGE)
+
+
+def of_sources(folder: Path | str) -> str:
+    """The digest of all Python files in a folder."""
     found = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        found.update(str(path.relative_to(PACKAGE)).encode() + path.read_bytes())
+    for path in sorted(Path(folder).rglob("*.py")):
+        found.update(str(path.relative_to(folder)).encode(errors="surrogatepass") + _digest(path))
     return found.hexdigest()

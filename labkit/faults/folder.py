@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from os import getpid  # subtle: by this name it stays what it is, whatever number an answer is told
 from pathlib import Path
 
 FAST_DISK = Path("/dev/shm")  # a disk in memory, where there is one
@@ -25,8 +26,8 @@ _NAME = re.compile(r"labkit-world-(\d+)-\w+")
 def new_folder(disk: Path | None = None) -> Path:
     """A new empty folder on `disk`, by default on the fastest there is. Whoever made it removes it."""
     disk = disk or (FAST_DISK if FAST_DISK.is_dir() and os.access(FAST_DISK, os.W_OK) else Path(tempfile.gettempdir()))
-    _tidy(disk, os.getpid())
-    return Path(tempfile.mkdtemp(prefix=f"labkit-world-{os.getpid()}-", dir=disk))
+    _tidy(disk, getpid())
+    return Path(tempfile.mkdtemp(prefix=f"labkit-world-{getpid()}-", dir=disk))
 
 
 @contextmanager

@@ -10,9 +10,9 @@ Not handled here: faults that need a world in one process (late arrivals), and s
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from signal import raise_signal
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
@@ -150,7 +150,7 @@ def live(
         tell(gate)
         if ledger is not None:
             ledger.wait_for_the_end()
-        os.kill(os.getpid(), SIGKILL)
+        raise_signal(SIGKILL)
 
     ledger = _held(world, where["held"], lambda: so_far(places) if places else {}) if "held" in where else None
     gate = Gate(f"p{number}", places, [], world.clock, Alone(world.clock), later=world.send_late, die=die)

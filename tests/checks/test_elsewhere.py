@@ -1,10 +1,11 @@
 """A process that comes after another has another number and another day, and each way to ask agrees."""
 
 import os
+import random
 import time
 from datetime import UTC, date, datetime, timedelta
 
-from labkit.checks.elsewhere import LATER, elsewhere
+from labkit.checks.elsewhere import DAY, LATER, PID, elsewhere, pass_time, settled
 
 DAYS = {
     "date.today": lambda: date.today(),
@@ -57,3 +58,30 @@ def test_what_is_told_stays_what_it_is():
         assert (datetime, UTC) == (type(datetime.now(UTC)), datetime.now(UTC).tzinfo)
         assert Mine is type(Mine.now())
         assert 1970 == time.gmtime(0).tm_year == datetime.fromtimestamp(0, UTC).year
+
+
+def test_the_settled_machine():
+    """Every way to ask tells the fixed day, later in each process; the number is fixed; each reading is later; afterwards all is as before."""
+    before = os.getpid()
+    with settled("a"):
+        assert {name: DAY.date() for name in DAYS} == told(0)
+        assert {(DAY + LATER).date()} == set(told(1).values())
+        assert PID == os.getpid() != before
+        first = time.time_ns()
+        assert first < time.time_ns() < first + 10**9
+        pass_time(3600)
+        assert time.time_ns() > first + 3600 * 10**9
+    assert before == os.getpid()
+    assert date.today() != DAY.date()
+
+
+def test_the_settled_machine_is_the_same_again():
+    """Two that ask the same see the same, and so does a process in each run; another process sees another machine."""
+    seen = []
+    for process in (0, 0, 1):
+        with settled("a"), elsewhere(process):
+            seen.append([time.time(), datetime.now(UTC), datetime.utcnow(), time.strftime("%c"), os.getpid(), random.random()])
+    with settled("b"), elsewhere(0):
+        assert time.time() == seen[0][0]
+    assert seen[0] == seen[1]
+    assert not {*map(str, seen[0])} & {*map(str, seen[2])}

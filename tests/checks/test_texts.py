@@ -23,6 +23,11 @@ def test_what_cannot_be_shown_is_escaped():
     assert "é 漢 \N{PARTY POPPER}\n\t" == printable("é 漢 \N{PARTY POPPER}\n\t")
 
 
+def test_a_place_in_memory_is_left_out():
+    """It is another one each time, and equal answers have equal reports."""
+    assert "ValueError: <object object> is none" == printable(f"ValueError: {object()} is none")
+
+
 def test_report_and_trace_can_be_shown():
     """An error and an output that no terminal can take stand in the report, in its page and in the trace as escapes."""
     report = run_check("retry", SOURCE)

@@ -52,6 +52,24 @@ def test_other_input_finds_nothing(tmp_path, row, files, change):
     assert now.get(learner, now.key(learner, files)) is None
 
 
+def test_a_changed_check_of_the_course_grades_anew(tmp_path, row, files, monkeypatch):
+    """A course's own exercise decides about a row as labkit does: after it was changed nothing is found, after it was changed back it is."""
+    check = tmp_path / "checks" / "announce.py"
+    check.parent.mkdir()
+    monkeypatch.setenv("LABKIT_EXERCISES", str(check.parent))
+
+    def grader(text):
+        check.write_text(text)
+        kept = Kept(tmp_path / "out", HOW, [])
+        return kept, kept.key("ann", files)
+
+    kept, key = grader("points = 4")
+    kept.put(row, key)
+    for text, found in (("points = 5", None), ("points = 4", row)):
+        kept, key = grader(text)
+        assert kept.get("ann", key) == found
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"key": 1}', b"\xff"])
 def test_a_damaged_row_is_graded_anew(tmp_path, row, files, damage):
     """Half a file, or another labkit's, is as good as none."""

@@ -1,0 +1,35 @@
+"""Graded twice, whatever an answer reads of its machine: the same bytes, but for the times."""
+
+from labkit.classroom.grade import grade
+from tests.checkout import ROOT
+
+MACHINE = "f'{random.random()} {random.Random().random()} {uuid.uuid4()} {os.getpid()} {time.time()} {datetime.now()} {hash(\"x\")} {id(task)} {object()} { {*\"abcdef\"} }'"
+IMPORTS = "import os, random, time, uuid\nfrom dataclasses import replace\nfrom datetime import datetime\nfrom labkit import TaskState\n"
+ANSWERS = {
+    "in_a_key": f"""{IMPORTS}
+def execute_task(store, task_id, work):
+    task = store.get(task_id)
+    return store.save(replace(task, state=TaskState.COMPLETED, result=work(task.user_input, {MACHINE})))
+""",
+    "in_an_error": f"{IMPORTS}\ndef execute_task(store, task_id, work):\n    task = store.get(task_id)\n    raise ValueError({MACHINE})\n",
+    "while_it_loads": f"{IMPORTS}\ntask = 1\nraise ValueError({MACHINE.replace('{time.time()} {datetime.now()} {id(task)}', '')})\n",
+}
+
+
+def outputs(folder, out):
+    grade(folder, out, ROOT / "solutions/11-state-management", databases=("sqlite",))
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file() and path.name != "timing.json"}
+
+
+def test_what_is_read_of_the_machine_is_the_same_again(tmp_path):
+    """Clocks, numbers, draws, hashes and places in a key, in an error and in what fails at once: all files of two gradings are equal."""
+    for learner, source in ANSWERS.items():
+        place = tmp_path / "returned" / learner / "idempotency.py"
+        place.parent.mkdir(parents=True)
+        place.write_text(source)
+    first, second = (outputs(tmp_path / "returned", tmp_path / f"report-{n}") for n in (1, 2))
+    assert [] == [name for name in first if first[name] != second.get(name)]
+    assert first.keys() == second.keys()
+    said = first["details.jsonl"].decode()
+    assert "40961" in said  # what was read is told
+    assert "2031" in said
