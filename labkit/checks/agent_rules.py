@@ -63,9 +63,10 @@ def history(view: View) -> Finding | None:
 def _why_open(view: View) -> str:
     """Why a call is left without its answer: by what a process that went on had found."""
     found = view.told["found"]["messages"]
+    later = sum(bool(message.get("tool_calls")) for message in found) > 1
     if found and found[-1].get("role") == "tool":
-        return BESIDE
-    return LATER_CALLS if sum(bool(message.get("tool_calls")) for message in found) > 1 else DANGLING
+        return f"{BESIDE}, or those of a later message are not" if later else BESIDE  # this run does not say which
+    return LATER_CALLS if later else DANGLING
 
 
 def _why(fault: str) -> str:

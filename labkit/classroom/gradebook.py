@@ -52,7 +52,7 @@ class Entry:
 
     @property
     def shares(self) -> list[Share]:
-        """How the points of a broken answer come about; empty for any other."""
+        """How the points of an answer that is not right come about; empty for one that is, or that earns nothing for what it did."""
         return [] if self.report is None or self.state == TAMPERED else shares(self.report, self.most)
 
     def to_data(self) -> dict[str, Any]:

@@ -10,10 +10,11 @@ Not handled here: how a single report looks (see `checks.page`), and files for p
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from labkit.checks import registry
+from labkit.checks.exercise import SQL
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED
 from labkit.checks.page import page
 from labkit.classroom.gradebook import MISSING, STATES, Entry, Gradebook, Row
@@ -46,7 +47,7 @@ def learner(row: Row, book: Gradebook) -> bytes:
     """What one learner gets back."""
     head = element("h1", f"{escape(row.learner)}: {number(row.points)} of {row.most} points")
     parts = [_exercise(entry) for entry in row.entries.values()]
-    about = element("p", escape(_graded_on(book, but="seed")), cls="aside")  # who hands in again must not know it
+    about = element("p", escape(_graded_on(book, [row], but="seed")), cls="aside")  # who hands in again must not know it
     return _document(f"{row.learner}: labkit", head + _overview(row) + "".join(parts) + about)
 
 
@@ -72,7 +73,7 @@ def _exercise(entry: Entry) -> str:
 
 
 def _shares(entry: Entry) -> str:
-    """How the points of a broken answer come about, so that they can be worked out."""
+    """How the points come about, so that they can be worked out."""
     if not entry.shares:
         return ""
     heads = element("th", "points for") + element("th", "hold") + element("th", "points", cls="n")
@@ -94,7 +95,7 @@ def of_class(book: Gradebook, links: Mapping[str, str]) -> bytes:
     parts = [head, element("h2", "How far"), _states_table(book), element("h2", "Misconceptions"), _misconceptions(book, links)]
     parts += [element("h2", "To be looked at by a person"), _flags(book, links)] if any(_flags_of(book)) or book.strays else []
     parts += [element("h2", "Points"), _points_table(book, links)]
-    return _document("labkit: the class", "".join(parts) + element("p", escape(_graded_on(book)), cls="aside"))
+    return _document("labkit: the class", "".join(parts) + element("p", escape(_graded_on(book, book.rows)), cls="aside"))
 
 
 def _points_table(book: Gradebook, links: Mapping[str, str]) -> str:
@@ -179,8 +180,18 @@ def _flags(book: Gradebook, links: Mapping[str, str]) -> str:
     return element("div", element("table", element("thead", head) + element("tbody", body)), cls="wide")
 
 
-def _graded_on(book: Gradebook, but: str = "") -> str:
-    return "; ".join(f"{name}: {said}" for name, said in book.how.items() if name not in ("promises", but)) + f". {book.how.get('promises', '')}"
+def _graded_on(book: Gradebook, rows: Iterable[Row], but: str = "") -> str:
+    how = {name: said for name, said in book.how.items() if name not in ("promises", but)}
+    if "databases" in how:
+        how["databases"] = _ran_on([(entry.exercise, entry.report.databases) for row in rows for entry in row.entries.values() if entry.report])
+    return "; ".join(f"{name}: {said}" for name, said in how.items()) + f". {book.how.get('promises', '')}"
+
+
+def _ran_on(ran: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The databases on which answers were run, and what was run on fewer of them: what breaks on one is not run on the next."""
+    used = [database for database in SQL if any(database in there for _, there in ran)]
+    fewer = dict.fromkeys(exercise for exercise, there in ran if 0 < len(there) < len(used))
+    return (", ".join(used) or "none") + (f" ({', '.join(fewer)} not on all of them)" if fewer else "")
 
 
 def _points(entry: Entry) -> str:

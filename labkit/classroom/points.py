@@ -1,6 +1,6 @@
 """What a judged answer earns, so that whoever reads its page can work it out.
 
-A right answer earns all points. Of a broken one the properties that hold earn theirs: half of the points are for what the exercise is about (its `essential`
+A right answer earns all points. Of any other the properties that hold earn theirs: half of the points are for what the exercise is about (its `essential`
 properties), in equal shares, and half for all the others. An exercise that names nothing as essential shares all its points alike. What was not tested earns
 nothing, and so does coming to an end: so does an answer without a single statement.
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labkit.checks import registry
-from labkit.checks.judge import BROKEN, HOLDS, CheckReport, Judged
+from labkit.checks.judge import HOLDS, CheckReport, Judged
 
 FREE = "ends"  # the one property that holds for an answer that does nothing
 ABOUT, OTHERS, ALL = "what it is about", "the others", "all"
@@ -34,8 +34,8 @@ class Share:
 
 
 def shares(report: CheckReport, most: int) -> list[Share]:
-    """How the points of a broken answer come about, the essential part first; empty where it is all or nothing."""
-    if report.verdict != BROKEN:
+    """How the points of an answer that is not right come about, the essential part first; empty where there is nothing to share."""
+    if report.verdict == HOLDS:
         return []
     essential = registry.find(report.exercise).essential
     worth = [one for one in report.properties if one.name != FREE]

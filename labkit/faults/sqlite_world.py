@@ -14,7 +14,6 @@ import re
 import sqlite3
 from dataclasses import dataclass
 from functools import cached_property
-from os import getpid  # subtle: by this name it stays what it is, whatever number an answer is told
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ class SqliteWorld:
     def __init__(self, clock: VirtualClock, folder: Path | None = None, *, attach: bool = False) -> None:
         self.clock = clock
         self.kind = "memory" if folder is None else "sqlite"
-        in_memory = f"file:labkit-{getpid()}-{next(numbers)}?mode=memory&cache=shared"
+        in_memory = f"file:labkit-{next(numbers)}?mode=memory&cache=shared"
         self._place = in_memory if folder is None else str(folder / "world.sqlite")
         self._options: dict[str, Any] = {"uri": folder is None, "isolation_level": None, "check_same_thread": False}
         self.url = f"sqlite:///{self._place}" + ("&uri=true" if folder is None else "")

@@ -29,7 +29,8 @@ def of(exercise, but=(), verdict=BROKEN):
         ((BROKEN, HOLDS, HOLDS), 5.33),
         ((BROKEN, NOT_EXERCISED), 0),
         ((BROKEN, BROKEN), 0),
-        ((HOLDS, NOT_EXERCISED), 0),
+        ((HOLDS, NOT_EXERCISED), 4),
+        ((NOT_EXERCISED, NOT_EXERCISED), 0),
     ],
 )
 def test_points(verdicts, points):

@@ -1,5 +1,7 @@
 """Drawn stories of `sse`: other tasks, positions and texts, and other places at which a client goes on.
 
+In plain letters: who loses others is told so by the fixed cases, and not by a drawn one that it loses updates.
+
 Not handled here: clients that leave and odd texts (the fixed cases have them), and playing a story (see `sse_play`).
 """
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from labkit.checks.drawn.words import name, names, text
+from labkit.checks.drawn.words import line, name, names
 from labkit.checks.sse_stories import REST, UNKNOWN, Entry, Story, add
 from labkit.progress.update import ProgressUpdate
 
@@ -24,7 +26,7 @@ def _entries(rng: Random, task: str) -> list[Entry]:
     states = [*(rng.choice(("thinking", "tool_call", "tool_result")) for _ in range(count - 1)), rng.choice(("completed", "error"))]
     positions = sorted(rng.sample(range(13, 900), count))
     told = [
-        ProgressUpdate(task_id=task, step=step, status=state, message=text(rng), total_step=count, tool=name(rng))  # type: ignore[arg-type]
+        ProgressUpdate(task_id=task, step=step, status=state, message=line(rng), total_step=count, tool=name(rng))  # type: ignore[arg-type]
         for step, state in enumerate(states, 1)
     ]
     return list(zip(positions, told, strict=True))

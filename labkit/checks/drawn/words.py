@@ -38,6 +38,11 @@ def name(rng: Random) -> str:
     return names(rng, 1)[0]
 
 
+def line(rng: Random) -> str:
+    """What is to be done, or was, in plain letters."""
+    return f"{rng.choice(DEEDS)} the {rng.choice(QUALITIES)} {rng.choice(THINGS)} {rng.randrange(2, 10_000)} times"
+
+
 def text(rng: Random) -> str:
-    """A line that says what is to be done, or was."""
-    return f"{rng.choice(DEEDS)} the {rng.choice(QUALITIES)} {rng.choice(THINGS)} {rng.randrange(2, 10_000)} times{rng.choice(ENDS)}"
+    """The same with an end that not everything lets through."""
+    return f"{line(rng)}{rng.choice(ENDS)}"

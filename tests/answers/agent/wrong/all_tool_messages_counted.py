@@ -1,5 +1,5 @@
 # wrong: how many calls of the last message are answered is told by the number of all tool messages
-# diagnosed: open calls of a later message
+# diagnosed: of a later message are not
 import json
 
 from labkit import ProgressUpdate

@@ -1,5 +1,5 @@
 # wrong: a new process looks for open calls in the first message that has any
-# diagnosed: open calls of a later message
+# diagnosed: of a later message are not
 import json
 
 from labkit import ProgressUpdate
