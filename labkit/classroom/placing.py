@@ -10,6 +10,7 @@ Not handled here: an answer in several cells (see `joining`), and what is done w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,9 +213,11 @@ def _whole(one: Found, asked: Wanted) -> bool:
     return not any(lacks(one.source, name) for name in asked.names)
 
 
-def _speaks(source: str, asked: Wanted) -> bool:
-    """Whether a source answers some of it, or may have been meant to."""
-    return not is_python(source) or any(not lacks(source, name) for name in asked.names)
+def _speaks(one: Found, asked: Wanted) -> bool:
+    """Whether what was found answers some of it, or may have been meant to: what is no Python must say so itself, or begin one of the names."""
+    if is_python(one.source):
+        return any(not lacks(one.source, name) for name in asked.names)
+    return one.rule in VISIBLE or any(re.search(rf"(?m)^\s*(?:async\s+)?(?:def|class)\s+{name}\b", one.source) for name in asked.names)
 
 
 def _chosen(changed: Sequence[Found], asked: Wanted) -> Found:
@@ -228,7 +231,7 @@ def _told(best: Found, found: Sequence[Found], asked: Wanted, free: Fits) -> Fou
     """With flags for what a person may see otherwise."""
     flags, last = list[Flag](), best.cells[-1]
     changed = [_grown(one, free) for one in _last_changed(found, asked)]
-    rivals = [one for one in changed if one.cells[0] not in best.cells and _speaks(one.source, asked)]
+    rivals = [one for one in changed if one.cells[0] not in best.cells and _speaks(one, asked)]
     different = {_words(one.source) for one in rivals} - {_words(best.source)}
     if different:
         taken = f"the one in cell {last.number} of {best.submission.name} was taken"

@@ -195,7 +195,21 @@ def checks_itself(cells, place):
     cells[place]["source"] = f'{source}\nprint(check("retry"))\nresult = check("retry")'
 
 
+def notes_around(cells, place):
+    """What somebody wrote down beside the answer is no answer, whatever language it is in."""
+    notes = ("%%bash\necho hi there", "%%html\n<b>hi</b>", "TODO: ask about jitter", "this is not python")
+    cells[place + 1 : place + 1] = [code(note) for note in notes[:2]]
+    cells[place:place] = [code(note) for note in notes[2:]]
+
+
+def begun_before(cells, place):
+    """A try that never became Python was meant as an answer."""
+    cells[place:place] = [code("def execute_with_retry(fn, max_attempts, clock)\n    pass")]
+
+
 MOVED = {
+    notes_around: ("metadata", []),
+    begun_before: ("metadata", ["copied"]),
     into_the_check: ("name", []),
     the_function_below: ("name", []),
     to_the_end: ("name", []),
