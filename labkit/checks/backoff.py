@@ -65,7 +65,13 @@ def _floors(backoff: Any, process: Process) -> Any:
     def above(floor: float) -> list[Any]:
         return [backoff(6, base=1.0, cap=TOP, rng=rng, retry_after=floor) for _ in range(DRAWS)]
 
-    return [above(floor) for floor in FLOORS]
+    return [_noted(process, floor, above(floor)) for floor in FLOORS]
+
+
+def _noted(process: Process, floor: float, waits: list[Any]) -> list[Any]:
+    """The same waits, written into the record for whoever looks at the run."""
+    process.note(f"retry_after={floor:g}:", rules.in_short(waits))
+    return waits
 
 
 def _floored(floored: Floored, backoff: Any, process: Process) -> Any:
@@ -75,7 +81,7 @@ def _floored(floored: Floored, backoff: Any, process: Process) -> Any:
         rng = random.Random(f"{floor} {attempt} {base} {cap}")
         return [backoff(attempt, base=base, cap=cap, rng=rng, retry_after=floor) for _ in range(DRAWS // 2)]
 
-    return [above(floor, *window) for floor, window in floored]
+    return [_noted(process, floor, above(floor, *window)) for floor, window in floored]
 
 
 def _seeds(backoff: Any, process: Process, *, seed: int = 7, base: float = 1.0, cap: float = 60.0, **floor: float) -> Any:
@@ -83,7 +89,9 @@ def _seeds(backoff: Any, process: Process, *, seed: int = 7, base: float = 1.0, 
 
     def row(seed: int) -> list[Any]:
         rng = random.Random(seed)
-        return [backoff(attempt, base=base, cap=cap, rng=rng, **floor) for attempt in range(8)]
+        waits = [backoff(attempt, base=base, cap=cap, rng=rng, **floor) for attempt in range(8)]
+        process.note(f"seed {seed}:", rules.one_by_one(waits))
+        return waits
 
     return [row(seed), row(seed), row(seed + 1)]
 

@@ -17,6 +17,7 @@ from labkit.checks.exercise import Finding, Seen
 
 FARTHEST = 2.7  # even draws, n of them, are farther from even than this / sqrt(n) once in a million times
 FEW = "the same few waits again and again: rounded, or rng seeded anew"
+LOST = "the jitter is lost where retry_after is given"
 ON_TOP = "the jitter comes on top of the whole wait"
 SLACK = 1 + 1e-9  # rounding of floats
 
@@ -36,6 +37,26 @@ def distance(sample: Sequence[float], low: float, high: float) -> float:
 def _s(seconds: float) -> str:
     """Seconds to three digits, as one writes them."""
     return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:.0f}"
+
+
+def one_by_one(waits: Sequence[Any]) -> str:
+    """Waits as one reads them out; what is no number is told by its kind."""
+    return ", ".join(_s(wait) if isinstance(wait, int | float) else type(wait).__name__ for wait in waits) + " s"
+
+
+def in_short(waits: Sequence[Any]) -> str:
+    """Many waits: how many, and between which two they lie."""
+    numbers = sorted(wait for wait in waits if isinstance(wait, int | float))
+    return f"{len(numbers)} waits from {_s(numbers[0])} to {_s(numbers[-1])} s" if numbers else "no numbers"
+
+
+def _crowded(waits: Sequence[float], low: float, high: float) -> str:
+    """The quarter of [low, high] in which there are far too many, or too few."""
+    part = (high - low) / 4
+    found = [sum(low + n * part < wait <= low + (n + 1) * part for wait in waits) for n in range(4)]
+    worst = max(range(4), key=lambda n: abs(found[n] - len(waits) / 4))
+    between = f"{low + worst * part:.3g} and {low + (worst + 1) * part:.3g} s"
+    return f"{found[worst]} of {len(waits)} between {between}, and of even ones some {round(len(waits) / 4)}"
 
 
 def _unusable(seen: Seen, waits: Sequence[Any] | None) -> Finding | None:
@@ -88,7 +109,8 @@ def _uneven(waits: Sequence[float], attempt: int, base: float, cap: float) -> Fi
         return None
     else:
         why = _which_part(waits, low / top, high / top)
-    drawn = f"waits from {_s(low)} to {_s(high)} s, not evenly from 0 to {top:g} s"
+    uneven = f", {_crowded(waits, 0.0, top)}" if 0 <= low < high <= top * SLACK else ""
+    drawn = f"waits from {_s(low)} to {_s(high)} s, not evenly from 0 to {top:g} s{uneven}"
     return Finding(f"attempt {attempt}, base {base:g}, cap {cap:g}: {drawn}", why)
 
 
@@ -113,6 +135,7 @@ def keeps_floor(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def _off_the_floor(waits: Sequence[float], floor: float, top: float) -> Finding | None:
     low, high = min(waits), max(waits)
+    seen = f"of {len(waits)} waits the shortest was {_s(low)} s"
     if low * SLACK < floor:
         why = "comes back sooner than the other side asked for"
         if low >= top / SLACK:
@@ -120,12 +143,20 @@ def _off_the_floor(waits: Sequence[float], floor: float, top: float) -> Finding 
     elif floor < top <= low * SLACK and low < high:
         why = ON_TOP
     elif high > (floor + top) * SLACK:
-        why = "waits longer than the floor and the window together"
+        why, seen = "waits longer than the floor and the window together", f"of {len(waits)} waits the longest was {_s(high)} s"
     elif floor >= top or _even_above(waits, floor, top):
         return None
     else:
-        why = "the jitter is lost where retry_after is given"
-    return Finding(f"retry_after={floor:g}, window 0 to {top:g} s: waits from {_s(low)} to {_s(high)} s", why)
+        why, seen = _lost_jitter(waits, floor, top)
+    return Finding(f"retry_after={floor:g}, window 0 to {top:g} s: {seen}", why)
+
+
+def _lost_jitter(waits: Sequence[float], floor: float, top: float) -> tuple[str, str]:
+    """Why what is drawn above a floor is not even, and what shows it."""
+    wait, times = Counter(waits).most_common(1)[0]
+    if times > len(waits) / 2:
+        return LOST, f"{times} of {len(waits)} waits were {_s(wait)} s"
+    return "the waits above retry_after are not drawn evenly", f"waits from {_s(min(waits))} to {_s(max(waits))} s, {_crowded(waits, floor, top)}"
 
 
 def _even_above(waits: Sequence[float], floor: float, top: float) -> bool:
@@ -140,10 +171,15 @@ def same_seed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if found:
         return found
     first, again, other = seen.end.last.value
+    seeds = [note.label.rstrip(":") for note in seen.end.notes if note.label.startswith("seed ")]
     if first != again:
-        said = "two generators with one seed gave different waits"
-        return Finding(said, "draws from a generator of its own, not from rng")
-    return Finding("two seeds gave the same waits", "rng is not used, or is seeded anew") if first == other else None
+        n = next(n for n, both in enumerate(zip(first, again, strict=True)) if both[0] != both[1])
+        one, two = (_s(first[n]), _s(again[n])) if _s(first[n]) != _s(again[n]) else (repr(first[n]), repr(again[n]))
+        said = f"{seeds[0]} gave {one} s for attempt {n}, and again {seeds[0]}, in a new generator, {two} s"
+        return Finding(said, "draws from a generator of its own, not from rng, or remembers an earlier call")
+    if first == other:
+        return Finding(f"{seeds[0]} and {seeds[2]} gave the same waits: {one_by_one(first)}", "rng is not used, or is seeded anew")
+    return None
 
 
 def spread(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -173,7 +209,8 @@ def no_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 
 def negative(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    for attempt, ended in seen.end.last.value or []:
+    for number, (attempt, ended) in enumerate(seen.end.last.value or []):
         if "ValueError" not in ended.get("error", {}).get("bases", []):
-            return Finding(f"attempt={attempt} is no ValueError", "a negative attempt is not refused")
+            above = " with a retry_after" if number > 1 else ""
+            return Finding(f"attempt={attempt}{above} is no ValueError", "a negative attempt is not refused")
     return _unusable(seen, ())

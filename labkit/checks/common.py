@@ -17,6 +17,7 @@ from labkit.checks.elsewhere import elsewhere
 from labkit.checks.exercise import Finding, Property, Seen
 from labkit.checks.naps import naps_of
 from labkit.checks.slips import LEAVES
+from labkit.checks.whereabouts import ROUND
 from labkit.faults.fault import Crash
 from labkit.faults.process import Outcome, Process, describe_error, plain
 
@@ -58,11 +59,16 @@ def _untouched(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 def _ends(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stuck = [o for o in seen.end.outcomes if o.how in ("endless", "hung")]
     if stuck:
-        return Finding(f"{stuck[0].process} calls out again and again and never ends", "never ends")
+        return Finding(f"{stuck[0].process} calls out again and again and never ends{_at(seen, stuck[0])}", "never ends")
     left = [o for o in seen.end.outcomes if o.how == "raised" and "Exception" not in o.error["bases"] and not o.error["message"].startswith(TOLD)]
     if left and "+interrupt" not in seen.end.token:  # nobody asked it to leave
         return Finding(f"{left[0].process} {left[0]}, which is no Exception and ends a process", LEAVES)
     return Finding(seen.end.deadlock, "deadlock") if seen.end.deadlock else None
+
+
+def _at(seen: Seen, stuck: Outcome) -> str:
+    """From where a process called out when it was stopped, as far as the run shows it."""
+    return next((f" ({note.fault})" for note in seen.end.notes if note.label == ROUND and note.process == stuck.process), "")
 
 
 def crash_rule(*cases: str) -> Property:

@@ -15,6 +15,8 @@ from labkit.checks.exercise import Finding, Seen
 from labkit.plural import counted
 
 NO_LIST = ", not a list"
+NUMBER = r"-?[0-9.]+(e[+-][0-9]+)?|-?inf|nan"  # of seconds, as a step notes it
+OTHER_RESULTS = "the results are not what the steps returned"
 FROM_THE_START = "the time left is wrong from the start: another clock, another zone or a constant"
 
 
@@ -46,7 +48,7 @@ def all_in_time(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if last.how == "returned" and last.value == facts["done"]:
         return _no_list(seen, "returned")
     said = f"every step was in time, and the call {last}, not {facts['done']}"
-    return Finding(said, "the results are not what the steps returned")
+    return Finding(said, OTHER_RESULTS)
 
 
 def _no_list(seen: Seen, what: str) -> Finding | None:
@@ -71,7 +73,7 @@ def seconds_left(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if n is None:
         return None
     said = f"step {n + 1} was given {given[n]}, and {wanted[n]} s remained"
-    if not re.fullmatch(r"-?[0-9.]+(e[+-][0-9]+)?|-?inf|nan", given[n]):
+    if not re.fullmatch(NUMBER, given[n]):
         return Finding(said, "a step is given no number of seconds")
     if n == 0:
         shared = f"{facts['left'] / len(facts['seconds']):g}" == given[0]
@@ -120,7 +122,8 @@ def exactly(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if last.how == "returned" and last.value == facts["done"]:
         return None
     said = f"the last step ended exactly at the deadline, and the call {last}"
-    return Finding(said, "exactly at the deadline is in time: `>=` where `>` belongs")
+    late = raised(last, "DeadlineExceeded") and len(_names(seen)) == len(facts["seconds"])
+    return Finding(said, "exactly at the deadline is in time: `>=` where `>` belongs" if late else OTHER_RESULTS)
 
 
 def no_steps(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -173,7 +176,12 @@ def same_step(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if names == wanted and last.how == "returned" and last.value == [f"{name} done" for name in wanted]:
         return None
     said = f"the list was {', '.join(wanted)}; run were {', '.join(names) or 'none'}, and the call {last}"
-    return Finding(said, "takes a step that stands in the list twice for one")
+    if raised(last, "DeadlineExceeded"):
+        return Finding(said, FROM_THE_START)
+    if not names:
+        return Finding(said, _which(names, wanted))
+    by_step = names != wanted or last.value == ["step 1 done", "step 2 done"]
+    return Finding(said, "takes a step that stands in the list twice for one" if by_step else OTHER_RESULTS)
 
 
 def _injected(seen: Seen) -> str:
@@ -185,19 +193,33 @@ def _injected(seen: Seen) -> str:
 
 def stepped(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The wall clock was stepped under way: nothing may differ from the run without."""
-    found = all_in_time(seen, facts) or seconds_left(seen, facts)
-    return _by_the_wall_clock(found, "stepped")
+    found, last = all_in_time(seen, facts), seen.end.last
+    if found:
+        return _by_the_wall_clock(found, "stepped", measured=raised(last, "DeadlineExceeded") and bool(_names(seen)))
+    given, amount = _given(seen), _stepped_by(seen)
+    by_it = any(_number(got) == want - amount for got, want in zip(given, facts["given"], strict=False))
+    return _by_the_wall_clock(seconds_left(seen, facts), "stepped", measured=by_it)
 
 
 def stepped_late(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     """The same where a step is late: the step back gives no time."""
-    return _by_the_wall_clock(exceeded(seen, facts), "stepped back")
+    return _by_the_wall_clock(exceeded(seen, facts), "stepped back", measured=seen.end.last.how == "returned")
 
 
-def _by_the_wall_clock(found: Finding | None, how: str) -> Finding | None:
+def _stepped_by(seen: Seen) -> float:
+    return float(seen.end.token.partition("clock_step(")[2].partition(")")[0] or 0)
+
+
+def _number(told: str) -> float | None:
+    return float(told) if re.fullmatch(NUMBER, told) else None
+
+
+def _by_the_wall_clock(found: Finding | None, how: str, *, measured: bool) -> Finding | None:
+    """What is off while the wall clock is stepped; `measured` says that it is off by what the step makes of it."""
     if found is None or found.diagnosis.endswith(NO_LIST):
         return None
-    return Finding(f"the wall clock was {how} during the run: {found.message}", "measures with the wall clock")
+    why = "measures with the wall clock" if measured else found.diagnosis
+    return Finding(f"the wall clock was {how} during the run: {found.message}", why)
 
 
 def leaves_alone(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -215,4 +237,5 @@ def afresh(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if seen.end.last.how == "returned" and seen.end.last.value == [one, one]:
         return None
     said = f"run twice in one process: the calls {seen.end.last}"
-    return Finding(said, "keeps results or times from one run to the next")
+    alike = seen.end.last.how == "returned" and seen.end.last.value[0] == seen.end.last.value[1]
+    return Finding(said, "does not return what the steps did, the first time as well" if alike else "keeps results or times from one run to the next")

@@ -19,9 +19,11 @@ from typing import Any
 
 from labkit.checks import blame, imports, registry
 from labkit.checks.answer import Forbidden, load
+from labkit.checks.elsewhere import settled
 from labkit.checks.exercise import Answer, Case, Exercise
 from labkit.checks.hidden import hide
 from labkit.checks.limits import MOST_OUTPUT, Capped, limit_resources, quiet
+from labkit.checks.whereabouts import Watch, tell_when_asked
 from labkit.errors import UsageError
 from labkit.faults.interleave import Orders, interleave_runs
 from labkit.faults.nursery import Report
@@ -71,7 +73,7 @@ def serve(
     """In the child: load the answer and run the cases that belong to `database` ("" for those without one), those drawn from `seed` among them."""
     output = Capped(MOST_OUTPUT)
     asked = registry.find(exercise, seed)
-    with blamed(report), quiet(output), Worlds(Path(folder), url) as worlds:
+    with blamed(report), quiet(output), settled(exercise), Worlds(Path(folder), url) as worlds:
         answer = begin(report, asked, source, Path(folder))
         if answer is None:
             return
@@ -81,7 +83,7 @@ def serve(
             printed = {"output": output.getvalue()} if case.costly else {}  # perhaps nobody listens any longer
             report({"case": case.name, "database": database, **printed})
             world = worlds.empty(kind_of(case, database), database=bool(database))
-            runner = Runner(case.scenario(asked.id, answer), world)
+            runner = Runner(Watch(source).over(case.scenario(asked.id, answer)), world)
             covered = _through(report, runner, case, engine if case.engine == "sweep" and engine else case.engine)
             report({"covered": case.name, **covered})
             if imports.refused:  # subtle: an answer that catches the refusal was refused all the same
@@ -111,6 +113,7 @@ def begin(report: Report, asked: Exercise, source: str, folder: Path) -> Answer 
         module, _, name = asked.preload.partition(":")
         getattr(import_module(module), name)()
     limit_resources()
+    tell_when_asked(folder)
     hide()
     imports.refused.clear()
     try:
@@ -207,12 +210,14 @@ def replay(
 ) -> None:
     """In the child: run one schedule of one case and report its trace."""
     asked = registry.with_case(exercise, case)
-    with blamed(report), quiet(Capped(MOST_OUTPUT)):
+    with blamed(report), quiet(Capped(MOST_OUTPUT)), settled(exercise):
+        watch, wanted = Watch(source), Schedule.parse(schedule)
+        watch.tell(report, str(Token(f"{exercise}.{case}", database, wanted)))
         answer = begin(report, asked, source, Path(folder))
         if answer is None:
             return
         with World(database, folder=Path(folder), url=url) as world:
-            runner, wanted = Runner(asked.case(case).scenario(exercise, answer), world), Schedule.parse(schedule)
+            runner = Runner(watch.over(asked.case(case).scenario(exercise, answer)), world)
             left = _left(runner, wanted)
             end, trace = runner.replay(wanted)
         report({"trace": trace.to_jsonl(), "ends": [(kind, one.to_data()) for kind, one in [*left, ("end", end)]]})

@@ -29,6 +29,12 @@ NOT_FAR_ENOUGH = "no run came far enough to test this"
 LEFT_OUT = "not tested yet, since something else is broken"
 
 
+def never_ends(case: str, where: str) -> str:
+    """What is said of an answer that was silent for too long."""
+    look = f"when it was stopped it was {where}" if where else "look for a loop that nothing ends, or for a wait that nobody ends"
+    return f"the answer never ends (case {case}): {look}"
+
+
 @dataclass(frozen=True)
 class Judged:
     """The verdict on one property. `token` replays the simplest run that breaks it."""
@@ -81,9 +87,9 @@ class Jury:
         except UNREADABLE:  # a world that no property thought of
             return Finding(f"the run ended in a way that cannot be judged: {seen.end!r}"[:300], UNHEARD_OF)
 
-    def stuck(self, case: str, token: str = "") -> None:
-        """The answer was silent for too long in this case."""
-        self._keep("ends", Finding(f"the answer never ends (case {case})", "never ends"), token)
+    def stuck(self, case: str, token: str = "", where: str = "") -> None:
+        """The answer was silent for too long in this case; `where` it was when it was stopped, where that is known."""
+        self._keep("ends", Finding(never_ends(case, where), "never ends"), token)
 
     def slow(self, case: str, seconds: int, token: str = "") -> None:
         """The answer has used up its processor time in this case."""
@@ -222,3 +228,8 @@ class CheckReport:
     @property
     def first_broken(self) -> Judged | None:
         return next((one for one in self.properties if one.verdict == BROKEN), None)
+
+    @property
+    def many_broken(self) -> bool:
+        """Whether more than one property is broken, so that mending the first may mend others."""
+        return sum(one.verdict == BROKEN for one in self.properties) > 1

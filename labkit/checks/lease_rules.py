@@ -22,6 +22,7 @@ BY_ATTEMPT = "the fence is the attempt alone: another worker's is taken for its 
 BY_TOKEN = "the fence does not ask whether the task is still running"
 LOOKS = "looks first and writes later: in between the task was given to somebody else"
 OTHER_ERROR = "another error than StaleLease"
+NO_END = "complete does not end the task"
 EXPIRED_IS_LOST = "refuses a lease that is over although nobody took the task"
 
 
@@ -97,7 +98,7 @@ def completes(seen: Seen, facts: Facts) -> Finding | None:
         )
     now = done["rows"][held]
     if now["state"] != "completed":
-        return Finding(f"after complete the task is {now['state']}", "complete does not end the task")
+        return Finding(f"after complete the task is {now['state']}", NO_END)
     if now["result"] != facts["result"]:
         why = "the result is not stored as it was given" if now["result"] else "the result is not stored"
         why = why if facts["result"] else "a falsy result is taken for none"
@@ -179,7 +180,8 @@ def zombie(seen: Seen, facts: Facts) -> Finding | None:
         return Finding(told, OTHER_ERROR if first.how == "raised" else by_name)
     if second.how != "returned" or (stored["state"], stored["result"]) != ("completed", "by p2"):
         said = f"the successor {second}; the task is {stored['state']} with {stored['result']!r}"
-        return Finding(said, "a zombie spoils its successor's work")
+        its_own = second.how == "returned" and stored["result"] == "by p2"
+        return Finding(said, NO_END if its_own else "a zombie spoils its successor's work")
     return None
 
 
@@ -212,7 +214,8 @@ def one_wins(seen: Seen, facts: Facts) -> Finding | None:
         fine = _through(second) and stored["state"] == "completed"
         return None if fine else Finding(f"{both}; the task is {stored['state']}", "a heartbeat spoils the completion")
     if len(won) == 2:
-        return Finding(f"both went through: {both}", LOOKS)
+        ended = stored["state"] == "completed" or {first["call"], second["call"]} != {"complete"}
+        return Finding(f"both went through: {both}; the task is {stored['state']}", LOOKS if ended else NO_END)
     if not won:
         return Finding(f"neither went through: {both}", "two that meet spoil each other's work")
     return _not_the_winners(won[0], stored, both)

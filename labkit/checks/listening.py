@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from labkit.checks import limits, wire
 from labkit.checks.exercise import Exercise
+from labkit.checks.host import kind_of
 from labkit.checks.judge import Covered, Jury
+from labkit.checks.whereabouts import ask, in_words
 from labkit.clock import SystemClock
 from labkit.faults.nursery import SIGXCPU, Nursery, Overtime
 from labkit.plural import counted
@@ -52,9 +55,18 @@ class Heard:
     output: str = ""
     database: str = ""
     case: str = ""
-    last_token: str = ""
+    ended: int = 0  # runs of this case that came to their end
     loaded: bool = False
     finished: bool = False
+
+    @property
+    def token(self) -> str:
+        """The token of the run that is under way; "" where nobody can tell which one that is."""
+        if not self.case:
+            return ""
+        case, nth = self.exercise.case(self.case), self.ended
+        schedules = case.schedules if case.engine == "once" else ("none",) if case.engine == "sweep" else ()
+        return f"{self.exercise.id}.{case.name}/{kind_of(case, self.database)}:{schedules[nth]}" if nth < len(schedules) else ""
 
     @property
     def over(self) -> bool:
@@ -76,19 +88,19 @@ def listen(heard: Heard, nursery: Nursery, patience: Patience, **job: Any) -> No
     """Run the host once (`job` are the arguments of `host.serve`) and let the jury hear what it says."""
     child = nursery.start("labkit.checks.host:serve", exercise=heard.exercise.id, **job)
     try:
-        hear(heard, patience, child.reports(patience.stall, patience.total))
+        hear(heard, patience, child.reports(patience.stall, patience.total), lambda: in_words(job["source"], ask(child, Path(job["folder"]))[0]))
     finally:
         child.kill()
         status = child.wait()
     if not (heard.finished or heard.over):
         if status == -SIGXCPU and heard.loaded:
-            heard.jury.slow(heard.case, limits.CPU, heard.last_token)
+            heard.jury.slow(heard.case, limits.CPU, heard.token)
         else:
             _broke_off(heard, f"the process ended with status {status}")
 
 
-def hear(heard: Heard, patience: Patience, words: Iterable[dict[str, Any]]) -> None:
-    """Take in the words of a host until there is nothing more to hear, or patience is at its end."""
+def hear(heard: Heard, patience: Patience, words: Iterable[dict[str, Any]], where: Callable[[], str] = lambda: "") -> None:
+    """Take in the words of a host until there is nothing more to hear, or patience is at its end; `where` asks a silent answer where it is."""
     heard.finished, clock, enough = False, SystemClock(), float("inf")
     try:
         for said in words:
@@ -104,7 +116,7 @@ def hear(heard: Heard, patience: Patience, words: Iterable[dict[str, Any]]) -> N
         heard.jury.cut_short(f"stopped after {patience.total:g} s in case {heard.case}")
     except TimeoutError:
         if heard.loaded:
-            heard.jury.stuck(heard.case, heard.last_token)
+            heard.jury.stuck(heard.case, heard.token, where())
         else:
             heard.unusable = f"the answer does not finish loading (more than {patience.stall:g} s)"
     except (ValueError, RecursionError):  # no word of a host is nested that deeply
@@ -115,12 +127,12 @@ def _take(heard: Heard, said: dict[str, Any]) -> None:
     match said:
         case {"seen": kind, "case": case, "end": end}:
             seen = wire.seen(heard.exercise, case, kind, end)
-            heard.last_token = seen.end.token
+            heard.ended += kind == "end"
             heard.jury.hear(seen)
             # one run that uses up what it may is enough: each of the others would take as long
             heard.finished = any(one.how == "endless" or one.error.get("type") == "MemoryError" for one in seen.end.outcomes)
         case {"case": case, "database": database}:
-            heard.case, heard.database = wire.case(heard.exercise, case), database
+            heard.case, heard.database, heard.ended = wire.case(heard.exercise, case), database, 0
             heard.output = said.get("output", heard.output)
             heard.finished = heard.jury.broken and heard.exercise.case(case).costly  # whoever waits for red has it sooner
         case {"covered": _}:
@@ -147,6 +159,6 @@ def last_line(why: object) -> str:
 def _broke_off(heard: Heard, why: str) -> None:
     """The host ended in the middle: the answer ended the process, or used up what it may."""
     if heard.loaded:
-        heard.jury.broke_off(heard.case, why, heard.last_token)
+        heard.jury.broke_off(heard.case, why, heard.token)
     else:
         heard.unusable = f"the answer ends the process while it loads: {why}"

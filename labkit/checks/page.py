@@ -128,7 +128,7 @@ def _next(report: CheckReport, again: str) -> list[str]:
     if report.verdict == HOLDS:
         return []
     first = {
-        BROKEN: f"Mend this one first: others often go with it. {again}",
+        BROKEN: f"Mend this one first: others often go with it. {again}" if report.many_broken else again,
         NOT_ATTEMPTED: "Replace the ... in the answer, run its cell, then this one.",
     }.get(report.verdict, again)
     stuck = element("code", escape(f'hint("{report.exercise}", 1)'))

@@ -7,18 +7,21 @@ Not handled here: whether the token is the exercise's own (see `command`), and d
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from labkit.checks import registry, wire
 from labkit.checks.answer import Forbidden, NotAttempted, look
 from labkit.checks.exercise import Exercise
-from labkit.checks.judge import BROKEN, Jury
+from labkit.checks.judge import BROKEN, Jury, never_ends
 from labkit.checks.listening import PATIENCE, Patience, last_line
 from labkit.checks.run import lacking, nursery_with, room
 from labkit.checks.texts import printable
+from labkit.checks.whereabouts import ask, in_words
 from labkit.errors import UsageError
 from labkit.faults.database_world import check_kind
-from labkit.faults.nursery import Nursery, Overtime
+from labkit.faults.nursery import Child, Nursery, Overtime
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 
@@ -76,13 +79,24 @@ def _replayed(
     except Overtime:
         raise UsageError("the replay is too slow") from None
     except TimeoutError:
-        raise UsageError("the replay never ends") from None
+        return _so_far(child, job)
     except (ValueError, RecursionError):
         raise UsageError("the replay broke off: the answer spoke for the host") from None
     finally:
         child.kill()
         child.wait()
     raise UsageError(printable(f"the replay broke off: {said.get('broke', 'the process ended')}"))
+
+
+def _so_far(child: Child, job: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:
+    """What a run that never ends has come to when it is stopped. Raises `UsageError` where it does not say."""
+    lines, said = ask(child, Path(job["folder"]))
+    why = printable(never_ends(job["case"], in_words(job["source"], lines)))
+    with suppress(ValueError):
+        trace = wire.trace({"trace": said.get("so far")})
+        if trace.lines:
+            return trace, [("ends", why)]
+    raise UsageError(f"there is nothing to draw: {why}")
 
 
 def _trace_and_what_broke(asked: Exercise, case: str, said: dict[str, Any]) -> tuple[Trace, list[tuple[str, str]]]:

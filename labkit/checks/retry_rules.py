@@ -132,8 +132,9 @@ def falsy_is_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return Finding(said, "takes a falsy result for a failure")
     for value, calls, same in seen.end.last.value:
         if calls != 1 or not same:
-            how = "something else was returned" if calls == 1 else f"it was called again ({calls} calls and waits)"
-            return Finding(f"fn returned {value}, and {how}", "takes a falsy result for a failure")
+            if calls == 1:
+                return Finding(f"fn returned {value}, and something else was returned", "a falsy result is lost, or another one comes out")
+            return Finding(f"fn returned {value}, and it was called again ({calls} calls and waits)", "takes a falsy result for a failure")
     return None
 
 
@@ -145,7 +146,8 @@ def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             after = " after a failure" if wanted > 1 else ""
             given = how if how != "returned" else "returned it" if same else "returned something else"
             said = f"fn returned {value}{after} at call {wanted}; it was called {counted(calls, 'time')}, and the call {given}"
-            return Finding(said, f"takes a {odd} for a failure")
+            lost = (calls, how) == (wanted, "returned")
+            return Finding(said, f"a {odd} is lost, or another one comes out" if lost else f"takes a {odd} for a failure")
     return None
 
 
@@ -183,7 +185,9 @@ def terminal_as_it_is(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if met is None:
         return None
     if len(calls) > met:
-        return Finding(f"fn raised {what}, and {calls[met].label} came after it", "retries a terminal error")
+        again = any(call.boundary == "cloud" for call in calls[met:])
+        why = "retries a terminal error" if again else "waits before it tells of a terminal error"
+        return Finding(f"fn raised {what}, and {calls[met].label} came after it", why)
     same = [note.fault for note in seen.end.notes if note.label == "same error"]
     if last.how != "raised" or last.error["type"] != kind or last.error["cause"] or "False" in same:
         return Finding(f"fn raised {what}, and the call {last}", "a terminal error does not come out as it is")
@@ -205,4 +209,7 @@ def no_memory(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if times == facts["times"] and seen.end.last.how == "returned":
         return None
     told = f"called at {', '.join(f'{t:g}' for t in times)} s" if times else "never called"
-    return Finding(f"retried twice in one process, fn was {told}, and the call {seen.end.last}", "keeps a count or a wait from one use to the next")
+    first = len(facts["times"]) // 2
+    fine = times[:first] == facts["times"][:first]
+    why = "keeps a count or a wait from one use to the next" if fine else "counts or waits otherwise than asked, in the first use as well"
+    return Finding(f"retried twice in one process, fn was {told}, and the call {seen.end.last}", why)

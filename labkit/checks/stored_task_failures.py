@@ -58,6 +58,7 @@ ALONE = (
     Way(InvalidTransition, "the shop cannot go from new to closed"),
     Way(TaskNotFound, "the shop has no such job"),
 )
+OF_THE_STORE = ("StaleTask", "InvalidTransition", "TaskNotFound")
 ERRORS = {"work_raises_in_turn": IN_TURN, **{f"work_raises_{way.kind}": (way,) for way in ALONE}}
 EXITS = {
     f"work_raises_{kind.__name__}": (Way(kind, TOLD),) for kind in (CancelledError, GeneratorExit, BaseExceptionGroup)
@@ -130,7 +131,7 @@ def any_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         if one["state"] != "failed":
             why = "only some kinds of errors are stored as failures"
             if not one["came"]:
-                why = "an error of the work is taken for one of the store"
+                why = "an error of the work is taken for one of the store" if kind in OF_THE_STORE else "the error of the work is swallowed"
             elif not one["text"] and not one["same"]:
                 why = "takes for granted that an error has arguments"
             return Finding(f"the work raised {kind}, and the task is {one['state']}", why)

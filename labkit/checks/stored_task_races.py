@@ -9,6 +9,7 @@ from typing import Any
 
 from labkit.checks.common import MADE_ANEW, SWALLOWS, TOLD, Killed, interrupted, raised, same_task
 from labkit.checks.exercise import Finding, Seen
+from labkit.faults.process import Outcome
 
 EFFECT = "deploy_container"
 BOOKS_A_CRASH = "a crash or Ctrl-C is stored as a failure of the work"
@@ -49,18 +50,17 @@ def one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     stored = seen.end.tasks.get(facts["id"])
     if seen.end.count(EFFECT) != 1:
         why = "two callers do the work under different keys" if seen.end.effects else "the work is never done"
+        if None in [effect.key for effect in seen.end.effects]:
+            why = "two callers do the work without a key"
         return Finding(f"two callers at once: {EFFECT} happened {seen.end.count(EFFECT)} times", why)
     if stored is None or stored["state"] != "completed":
         return Finding(
-            f"two callers at once left the task {stored and stored['state']}",
-            "the loser of a race spoils the winner's end",
+            f"two callers at once left the task {stored and stored['state']}", _why_not_ended(seen)
         )
     for outcome in seen.end.outcomes:
         differs = _why_not_told(outcome)
         if differs:
-            return Finding(
-                f"two callers at once: {outcome.process}: {differs}", "the loser of a race goes on as if it had won"
-            )
+            return Finding(f"two callers at once: {outcome.process}: {differs}", _why_loser(outcome))
     if all(outcome.how == "raised" for outcome in seen.end.outcomes):
         return Finding(
             "two callers at once: nobody was told that the task is done", "the winner of a race is told it lost"
@@ -68,7 +68,18 @@ def one_end(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     return None
 
 
-def _why_not_told(outcome: Any) -> str | None:
+def _why_not_ended(seen: Seen) -> str:
+    """Somebody lost a race, or nobody was at its end."""
+    lost = any(outcome.how == "raised" for outcome in seen.end.outcomes)
+    return "the loser of a race spoils the winner's end" if lost else "the end of the work is not stored"
+
+
+def _why_loser(outcome: Outcome) -> str:
+    wrote = outcome.how == "returned" or raised(outcome, "InvalidTransition")
+    return "the loser of a race goes on as if it had won" if wrote else "the loser of a race hears another error than StaleTask"
+
+
+def _why_not_told(outcome: Outcome) -> str | None:
     """Why this is neither `StaleTask` nor the task as it was stored when the call returned."""
     if outcome.how == "returned":
         return same_task(outcome.value["returned"], outcome.value["stored"])
@@ -87,7 +98,7 @@ def cancel_stands(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     why = _why_not_told(ours)
     return (
         Finding(
-            f"the task was cancelled while it ran: {why}", "the loser of a race goes on as if it had won"
+            f"the task was cancelled while it ran: {why}", _why_loser(ours)
         )
         if why
         else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from labkit.checks import stored_task_causes as causes
 from labkit.checks import stored_task_failures as failures
 from labkit.checks.common import crash_rule, crashed, ends, interrupted, raised, same_task
 from labkit.checks.exercise import Finding, Property, Seen
@@ -18,6 +19,8 @@ FINISHED = ("completed", "completed_empty", "cancelled")
 
 def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     times, keys = seen.end.count(EFFECT), [effect.key for effect in seen.end.effects]
+    if times > 1 and "+crash" not in seen.end.token:
+        return Finding(f"nothing was in the way, and {EFFECT} happened {times} times in one call", "does the work more than once in one call")
     if times > 1:
         why = "check-then-act without a key: what a crash forgot is done again"
         if None not in keys:
@@ -29,15 +32,9 @@ def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 
 def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
-    stored, last = seen.end.tasks.get(facts["id"]), seen.end.last
-    if last.how == "raised":
-        return Finding(f"the work was never done; the call {last}", _why_raised(last.error["bases"], facts))
-    if stored and stored["state"] == "completed":
-        return Finding("the task is completed, and the work was never done", "says done without doing the work")
-    alone = f"a task found {facts['start']} is left alone, so nobody ever finishes it"
-    if facts["start"] == "pending":
-        alone = "a task is left alone for its time or its priority, though it was asked for" if facts["fields"] else "does nothing"
-    return Finding(f"the work was never done; the call {last}", alone)
+    last = seen.end.last
+    why = causes.raised_by_itself(last.error["bases"], facts) if last.how == "raised" else causes.no_work(seen, facts)
+    return Finding(f"the work was never done; the call {last}", why)
 
 
 def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -45,13 +42,13 @@ def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     stored, wanted, last = seen.end.tasks.get(facts["id"]), facts["result"], seen.end.last
     if last.how == "raised":
-        return Finding(f"nothing was in the way, and the call {last}", _why_raised(last.error["bases"], facts))
-    if stored is None or stored["state"] != "completed":
-        return Finding(
-            f"at the end the task is {stored and stored['state']}, not completed", "the end of the work is not stored"
-        )
+        return Finding(f"nothing was in the way, and the call {last}", causes.raised_by_itself(last.error["bases"], facts))
+    if stored is None:
+        return Finding("at the end the task is not stored at all", "deletes the task")
+    if stored["state"] != "completed":
+        return Finding(f"at the end the task is {stored['state']}, not completed", causes.not_completed(seen, facts, stored))
     if stored["result"] != wanted:
-        return Finding(f"the stored result is {_brief(stored['result'])}, work returned {_brief(wanted)}", _why_result(stored, facts))
+        return Finding(f"the stored result is {_brief(stored['result'])}, work returned {_brief(wanted)}", causes.other_result(stored, facts))
     differs = same_task(last.value, stored) if last.how == "returned" else str(last)
     return Finding(differs, "does not hand back what is stored") if differs else None
 
@@ -60,23 +57,6 @@ def _brief(text: Any) -> str:
     """A text for a message: of a long one its length and both ends, where it may have been cut."""
     whole = repr(text)
     return whole if len(whole) <= 60 else f"{whole[:25]}...{whole[-25:]} ({len(text)} characters)"
-
-
-def _why_result(stored: dict[str, Any], facts: dict[str, Any]) -> str:
-    if not facts["result"]:
-        return "a falsy result is taken for no result"
-    if stored["result"] == facts["fields"].get("result"):
-        return "the result of an earlier try is taken for the result of the work"
-    cut = stored["result"] and stored["result"] in facts["result"]
-    return "the result is stored in part only" if cut else "the result is lost, or made up"
-
-
-def _why_raised(bases: list[str], facts: dict[str, Any]) -> str:
-    if "StaleTask" in bases:
-        return "does not go on with the version that save returned"
-    if "InvalidTransition" in bases:
-        return "goes a way that the transition table forbids"
-    return "fails on its own" if facts["input"] else "refuses an input that is falsy"
 
 
 def _written(seen: Seen, facts: dict[str, Any]) -> bool:
@@ -101,10 +81,7 @@ def _kept(seen: Seen, facts: dict[str, Any]) -> Finding | None:
                 "writes to a task that it was not asked for",
             )
     if lost:
-        return Finding(
-            f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}",
-            "a new task for a changed one: its other fields are lost",
-        )
+        return Finding(f"the task's {lost[0]} was {wanted[lost[0]]!r} and is {stored[lost[0]]!r}", causes.lost_fields(lost, wanted))
     if stored["attempt"] < wanted.get("attempt", 0):
         return Finding(
             f"the task was at attempt {wanted['attempt']} and is at {stored['attempt']}", "the attempts start anew"
@@ -141,8 +118,10 @@ def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 
 def _unknown(seen: Seen, facts: dict[str, Any]) -> Finding | None:
-    if len(seen.end.tasks) != 1 + len(facts["bystanders"]) or seen.end.effects:
+    if len(seen.end.tasks) != 1 + len(facts["bystanders"]):
         return Finding("asked for a task that nobody stored, the call made one up", "an unknown id creates a task")
+    if seen.end.effects:
+        return Finding("asked for a task that nobody stored, the call did the work", "works before it looks whether the task is there")
     if raised(seen.end.last, "TaskNotFound"):
         return None
     return Finding(

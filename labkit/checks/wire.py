@@ -57,6 +57,7 @@ def word(said: Any) -> dict[str, Any]:
             | {"broke": str()}
             | {"failed": str()}
             | {"trace": str(), "ends": list()}
+            | {"so far": str()}
         ):
             return dict(said)
         case {"case": str(), "database": str()} if isinstance(said.get("output", ""), str):

@@ -19,9 +19,11 @@ MOST_PRINTED = 20  # lines
 WHAT_NEXT = {
     NOT_ATTEMPTED: "replace the `...` in the answer and check again",
     NOT_EXERCISED: "make the answer do what the lines with ?? ask for, and check again",
-    BROKEN: "mend the first line with XX, others often go with it, and check again",
+    BROKEN: "mend the line with XX, and check again",
 }
 
+
+FIRST_OF_MANY = "mend the first line with XX, others often go with it, and check again"
 
 TALLY = (  # verdict on a property, how one says it of one and of more
     (HOLDS, "holds", "hold"),
@@ -94,5 +96,6 @@ def whole(report: CheckReport, file: str = "", *, stuck: str = "") -> str:
     if report.output:
         parts.append("  your answer printed:\n" + "\n".join(f"    {line}" for line in printed(report)))
     if report.verdict in WHAT_NEXT:
-        parts.append(f"  next: {WHAT_NEXT[report.verdict]}; stuck? {stuck or f'labkit hint {report.exercise}'}")
+        now = FIRST_OF_MANY if report.many_broken else WHAT_NEXT[report.verdict]
+        parts.append(f"  next: {now}; stuck? {stuck or f'labkit hint {report.exercise}'}")
     return "\n".join(parts)

@@ -97,7 +97,7 @@ LOADING = {
     "keyword only": ("def effect_key(*, task_id, step): return 1", "another signature"),
     "syntax": ("def effect_key(task_id, step:\n", "does not parse"),
     "tabs and spaces": ("def effect_key(task_id, step):\n\tif 1:\n        return 1\n", "does not parse"),
-    "return outside": (GOOD + "return 5\n", "does not parse: 'return' outside function, line 3 of the answer"),
+    "return outside": (GOOD + "return 5\n", "does not parse: 'return' outside function, line 3 of the answer (read by Python 3."),
     "noise": ("\x01\x7f\xfe\udcff", "does not parse"),
     "NUL": (GOOD + "\0", "not Python source"),
     "nothing": ("", "does not define"),
@@ -357,7 +357,7 @@ UNREPLAYABLE = {
     "fails": ("warmup.keys/memory:none", "1 / 0\n" + GOOD, "ZeroDivisionError"),
     "forbidden": ("warmup.keys/memory:none", "import numpy\n" + GOOD, "imports numpy"),
     "forbidden at load": ("warmup.keys/memory:none", "__import__('num' + 'py')\n" + GOOD, "imports numpy"),
-    "endless": ("warmup.keys/memory:none", DEF + "while True: pass", "never ends"),
+    "endless while it loads": ("warmup.keys/memory:none", "while True:\n    pass\n" + GOOD, r"never ends.*in a loop \(line 1 of the answer\)"),
     "ends the process": ("warmup.keys/memory:none", "import os\n" + DEF + "os._exit(0)", "broke off"),
 }
 

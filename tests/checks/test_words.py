@@ -58,3 +58,13 @@ def test_the_way_to_a_hint_is_that_of_the_place():
     report = CheckReport("retry", NOT_ATTEMPTED)
     assert words.whole(report).endswith("stuck? labkit hint retry")
     assert words.whole(report, stuck='hint("retry")').endswith('stuck? hint("retry")')
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_others_go_with_it_only_where_there_are_others(many):
+    """Where one property alone is broken nobody is told that others go with it, on a page and in words."""
+    broken = [Judged(name, BROKEN, "no") for name in ("a", "b")[: 1 + many]]
+    report = CheckReport("retry", BROKEN, [*broken, Judged("c", HOLDS), Judged("d", NOT_EXERCISED)])
+    assert [many, many] == ["others often go with it" in told for told in (words.whole(report), page(report))]
+    assert "mend the " in words.whole(report)
+    assert "Changed the answer?" in page(report)

@@ -1,5 +1,5 @@
 # wrong: the task forgets when it was created
-# diagnosed: its other fields are lost
+# diagnosed: writes created_at without being asked to
 from dataclasses import replace
 from datetime import UTC, datetime
 

@@ -1,5 +1,5 @@
 # wrong: after a crash the task is released and not run
-# diagnosed: a task found running is left alone
+# diagnosed: a task found running is only made pending
 from dataclasses import replace
 
 from labkit import TaskNotFound, TaskState

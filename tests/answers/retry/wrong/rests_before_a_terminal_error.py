@@ -1,0 +1,18 @@
+# wrong: sleeps once more before a terminal error is told
+# diagnosed: waits after the last call has failed
+from labkit import RetriesExhausted, TerminalError
+
+
+def execute_with_retry(fn, max_attempts, clock):
+    if max_attempts < 1:
+        raise ValueError("max_attempts must be at least 1")
+    for attempt in range(max_attempts):
+        try:
+            return fn()
+        except TerminalError:
+            clock.sleep(1)
+            raise
+        except Exception as error:
+            if attempt == max_attempts - 1:
+                raise RetriesExhausted(attempts=max_attempts) from error
+        clock.sleep(2**attempt)
