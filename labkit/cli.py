@@ -2,7 +2,8 @@
 
 Never a traceback for what a person typed, and no command imports more than its own part. A line that begins with `labkit:` says what cannot be used, one
 with `labkit failed:` that the input is not to blame. Ctrl-C ends with 130 (JupyterLab with 0, in its own way), a reader that closed the pipe with 141, both
-without a word. A terminal that cannot show a character gets another one for it, and a stream that is closed swallows what it is told.
+without a word but for what `grade` says of going on. A terminal that cannot show a character gets another one for it, and a stream that is closed swallows
+what it is told.
 
 Not handled here: what the commands do. Each function below hands its arguments to the module that knows.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 import labkit
 from labkit.errors import LabkitError, StoreBusy, UsageError
 from labkit.help_text import ADDRESSES, JOBS
-from labkit.parser import MOST_WORKERS, Parser, count, counts, folder, free_port, port, seconds, threads
+from labkit.parser import MOST_WORKERS, Parser, count, counts, folder, free_port, jobs, port, seconds, threads
 from labkit.streams import let_go_of_stdout, ready_streams
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -240,7 +241,7 @@ def _add_teaching(add: Callable[[str, Command, str, str], Parser]) -> None:
     sub.add_argument("--masters", type=folder, default=Path("solutions"), metavar="DIR", help="default: solutions")
     sub.add_argument("--seed", type=count, default=1, metavar="N", help="of the second run; keep it to yourself until all have returned (default: 1)")
     sub.add_argument("--isolation", default="", metavar="LEVEL", help="process, user or namespace; (default: the strongest here)")
-    sub.add_argument("--jobs", type=count, default=0, metavar="N", help="learners at once (default: one per processor)")
+    sub.add_argument("--jobs", type=jobs, metavar="N", help="learners at once (default: one per processor)")
     sub.add_argument("--database", choices=("sqlite", "postgres"), help="only this database (default: both)")
     sub = add("lint", lint, "Look whether a course's masters, release and corpus are fit to be handed out.", "labkit lint")
     sub.add_argument("dir", type=folder, nargs="?", default=Path(), metavar="DIR", help="the folder that holds `solutions` and `exercises` (default: here)")

@@ -76,6 +76,14 @@ def threads(text: str) -> int:
     return number
 
 
+def jobs(text: str) -> int:
+    """How much is done at once: at least one."""
+    number = count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 is too few: leave it out for one per processor")
+    return number
+
+
 def _short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:27]}..."
 

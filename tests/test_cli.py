@@ -383,7 +383,7 @@ def test_token_of_a_check_that_strikes_nothing(capsys):
     ("verdict", "body", "said"),
     [
         ("not attempted", "...", "replace the `...`"),
-        ("broken", "return task_id", "mend the first line with XX"),
+        ("broken", "return task_id", "mend the line with XX"),
     ],
 )
 def test_next_step_is_named(verdict, body, said, tmp_path, capsys):
@@ -480,6 +480,28 @@ def test_a_number_of_workers_that_makes_no_sense(number, why, capsys):
     """It is refused at the argument, with the numbers that there are."""
     assert cli.main(["worker", "--database-url", "sqlite:///t.db", "--app", "a:b", "--workers", number]) == 2
     assert f"--workers: {number} is {why}: a process has at least one worker and at most 256" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("returned --out report --jobs 0", "--jobs: 0 is too few: leave it out for one per processor"),
+        ("returned --out report --masters exercises", "was handed out and is no master"),
+        (". --out /nowhere/report", "belongs to the course and is not what the learners returned: name the folder that holds <learner>/..."),
+        ("empty --out report", "no learner has returned anything to empty: it is empty; name the folder that holds <learner>/..."),
+        ("returned --out full/report", "no report can be written to full/report (Not a directory): name another folder with --out"),
+    ],
+)
+def test_what_cannot_be_graded(arguments, said, desk, capsys):
+    """One line that says what to do, 2, and nothing is written."""
+    (desk / "empty").mkdir()
+    (desk / "full").touch()
+    before = sorted(desk.rglob("*"))
+    capsys.readouterr()
+    assert cli.main(["grade", *arguments.split(), "--database", "sqlite", "--isolation", "process"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), said in err) == ("", 1, True), err
+    assert sorted(desk.rglob("*")) == before
 
 
 @pytest.mark.parametrize("what", ["listener", "worker", "heartbeat"])

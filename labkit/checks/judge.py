@@ -58,6 +58,7 @@ class Jury:
     place: Callable[[int], str] | None = None
     worst: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
+    slipped: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)  # errors of the answer's own that a property has nothing against
     cases: set[str] = field(default_factory=set)  # of which a run was heard
     heard: int = 0
     cut: str = ""  # why not everything was heard
@@ -78,6 +79,8 @@ class Jury:
                 message = with_place(found.message, seen, self.place) if self.place else found.message
                 self._keep(prop.name, own or replace(found, message=message), seen.end.token)
                 told = True
+            elif own is not None and own.diagnosis == OWN_ERROR and prop.name != "ends":
+                self.slipped.setdefault(prop.name, ((), own, seen.end.token))
         if own is not None and not told:  # no property thought of an answer that does this
             self._keep("ends", own, seen.end.token)
 
@@ -117,16 +120,22 @@ class Jury:
         return bool(self.worst)
 
     def verdicts(self) -> list[Judged]:
-        """One for each property. An error of the answer's own breaks the first that it reaches; the others were not tested."""
+        """One for each property. An error of the answer's own breaks the first that it reaches; the others were not tested.
+
+        Where no property has anything against it, it breaks the first that nothing else was seen of.
+        """
+        told = {found.message for _, found, _ in self.worst.values()}
+        self.slipped = {name: one for name, one in self.slipped.items() if name not in self.exercised and one[1].message not in told}
         slips: set[str] = set()
         return [self._verdict(prop, slips) for prop in self.exercise.properties]
 
     def _verdict(self, prop: Property, slips: set[str]) -> Judged:
         deeper = next((name for name in prop.unless if name in self.worst), None)
-        if prop.name in self.worst and deeper is not None:
+        worst = self.worst.get(prop.name) or self.slipped.get(prop.name)
+        if worst is not None and deeper is not None:
             return Judged(prop.name, NOT_EXERCISED, f"cannot be told while this is broken: {deeper}", claim=prop.claim)
-        if prop.name in self.worst:
-            _, found, token = self.worst[prop.name]
+        if worst is not None:
+            _, found, token = worst
             if found.message in slips:
                 return Judged(prop.name, NOT_EXERCISED, NOT_REACHED, claim=prop.claim)
             slips |= {found.message} if found.diagnosis in OWN else set()

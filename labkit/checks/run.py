@@ -23,6 +23,7 @@ from labkit.checks.exercise import SQL, Exercise
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED, UNUSABLE, CheckReport, Judged, Jury, overall
 from labkit.checks.kill import kills
 from labkit.checks.listening import PATIENCE, Heard, Patience, hear, listen
+from labkit.checks.slips import OWN_ERROR
 from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.faults.folder import new_folder
@@ -171,8 +172,11 @@ def _conclude(heard: Heard, used: list[str], missing: str, tested: set[str]) -> 
 
 
 def _only_here(one: Judged, used: list[str]) -> Judged:
-    """A database is tried only when the ones before it broke nothing: what breaks on the second is right on the first."""
-    if one.verdict != BROKEN or len(used) < 2:
+    """A database is tried only when the ones before it broke nothing: what breaks on the second is right on the first.
+
+    An error of the answer's own that no property had anything against is told at the end, wherever it was raised.
+    """
+    if one.verdict != BROKEN or len(used) < 2 or one.diagnosis == OWN_ERROR:
         return one
     return replace(one, diagnosis=f"right on {used[0]} only: {one.diagnosis}")
 

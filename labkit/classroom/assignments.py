@@ -13,7 +13,8 @@ from pathlib import Path
 
 from labkit.checks import registry
 from labkit.checks.exercise import Exercise
-from labkit.classroom.notebook import Notebook, about, find, load
+from labkit.classroom import marks
+from labkit.classroom.notebook import Notebook, about, find, load, text
 from labkit.classroom.release import release
 from labkit.errors import UsageError
 
@@ -39,13 +40,22 @@ def read(masters: Path) -> list[Assignment]:
     found = []
     for path in find([masters]):
         name = path.relative_to(masters).as_posix()
-        book = release(load(path), name)
+        master = load(path)
+        book = release(master, name)
+        _has_answers(master, path)
         points = {exercise.id: _points(book, exercise) for exercise in _exercises(book, name)}
         found += [Assignment(name, book, points)] if points else []
     if not found:
         raise UsageError(f"{masters} holds no master: no notebook in it has a cell with the role solution")
     _no_doubles(found)
     return found
+
+
+def _has_answers(master: Notebook, path: Path) -> None:
+    """What was handed out passes for a master that nobody can be graded by."""
+    for number, cell in enumerate(master["cells"], 1):
+        if about(cell).get("role") == "solution" and not marks.marked(text(cell["source"]), f"{path}, cell {number}"):
+            raise UsageError(f"{path} was handed out and is no master (its {about(cell)['id']} is the stub): name the folder of the masters with --masters")
 
 
 def _exercises(book: Notebook, name: str) -> list[Exercise]:

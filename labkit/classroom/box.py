@@ -20,10 +20,11 @@ from functools import cache
 from pathlib import Path
 
 from labkit.classroom import rights
+from labkit.classroom.lifeline import Lifeline
 from labkit.classroom.walls import LEVELS, NAMESPACE, PROCESS, USER, IsolationUnavailable, Walls
 from labkit.classroom.warm_kernels import WarmKernels
 from labkit.errors import UsageError
-from labkit.faults.nursery import CAN_FORK, Nursery
+from labkit.faults.nursery import CAN_FORK, Nursery, NurseryDied
 from labkit.material import own_exercises
 
 __all__ = ["LEVELS", "Box", "IsolationUnavailable", "promises", "strongest", "why_not"]
@@ -36,6 +37,7 @@ PROMISES = {
     NAMESPACE: "answers ran in namespaces of their own: no other submission, test, solution or file of the grader's was visible, nothing but a "
     "temporary folder could be written to, there was no network and no other process; what shares the memory of the answer could still be looked at",
 }
+
 
 def promises(level: str) -> str:
     """What a level is worth, in one sentence for the report."""
@@ -76,13 +78,16 @@ class Box:
             raise IsolationUnavailable(f"isolation {self.level} cannot be had here: {why}; ask for another one, or run where it can")
         self.private = tuple(private)
         self._mine, self._all, self._mutex = threading.local(), list[Walls](), threading.Lock()
-        self._kernels = WarmKernels()
+        self.stopped, self.lifeline = False, Lifeline()
+        self._kernels = WarmKernels(self.lifeline)
 
     @property
     def walls(self) -> Walls:
         """Those of this thread."""
         if not hasattr(self._mine, "walls"):
             with self._mutex:
+                if self.stopped:
+                    raise NurseryDied("the box was stopped")
                 self._mine.walls = Walls(self.level, len(self._all), self.private)
                 self._all.append(self._mine.walls)
         found: Walls = self._mine.walls
@@ -116,6 +121,15 @@ class Box:
         path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
         return {"PATH": path, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, **own_exercises()}
 
+    def stop(self) -> None:
+        """End at once all that runs inside, whoever waits for it, and run nothing more. From any thread; `close` it when nobody uses it any more."""
+        with self._mutex:
+            self.stopped = True
+            self.lifeline.cut()
+            self._kernels.stop()
+            for walls in self._all:
+                walls.nursery.stop()
+
     def close(self) -> None:
         """End all that is left inside, and remove it."""
         with self._mutex:
@@ -124,6 +138,7 @@ class Box:
                     walls.__exit__()
             self._all.clear()
         self._kernels.close()
+        self.lifeline.close()
         self._mine = threading.local()
 
     def __enter__(self) -> Box:

@@ -1,8 +1,8 @@
 """PostgreSQL for foreign code: a database of one's own, a role that can do nothing else, and no way to become another one.
 
-The usual server of a user trusts whoever reaches it, and its superuser may run programs. So a box is given another one, started once and kept, that
-lets nobody in without a password. Where `LABKIT_DATABASE_URL` names a server that one is used, with a role of the box's own if the named role may
-make some.
+The usual server of a user trusts whoever reaches it, and its superuser may run programs. So a box is given another one, that lets nobody in without a
+password and runs while a grader is there (see `warden`). Where `LABKIT_DATABASE_URL` names a server that one is used, with a role of the box's own if the
+named role may make some.
 
 Not handled here: how a server that is named lets people in, and what it lends to every role.
 """
@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.classroom.warden import Warden
 from labkit.errors import LabkitError
 from labkit.ids import random_ids
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 NAME = "box"  # of the server, and how the names of roles begin
+WARDEN = Warden(NAME)
 ONLY_WITH_PASSWORD = "local all all scram-sha-256\n"
 _new_word = random_ids()
 
@@ -81,12 +83,22 @@ class BoxServer:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def look_at_server() -> None:
+    """Raise `PostgresUnavailable` where there is no server to grade on."""
+    from labkit.postgres import fresh_database
+
+    with fresh_database(_server()):
+        pass
+
+
 def _server() -> URL:
-    from labkit.postgres import ENVIRONMENT, second_server, server_url
+    from sqlalchemy import make_url
+
+    from labkit.postgres import ENVIRONMENT, server_url
 
     if os.environ.get(ENVIRONMENT, ""):
         return server_url()
-    return _with_password(second_server(NAME))
+    return _with_password(make_url(WARDEN.address()))
 
 
 def _socket(server: URL) -> Path | None:

@@ -80,6 +80,12 @@ def called(path: Path) -> str:
     return COPY.sub("", path.stem.rpartition(SEPARATOR)[2]).strip().lower()
 
 
+def asked_for(path: Path, learner: str) -> str:
+    """The exercise that a name `<learner>__<exercise>` of this learner's asks for, "" where the name is another one."""
+    name = Path(path.stem) if path.suffix.lower() not in SUFFIXES and Path(path.stem).suffix.lower() in SUFFIXES else path  # `retry.ipynb.txt`
+    return called(name) if _name(_learner(name)) == learner else ""
+
+
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """What is in a folder, sorted by name, without what programs leave behind."""
     with os.scandir(folder) as entries:

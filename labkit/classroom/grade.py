@@ -1,9 +1,11 @@
 """`labkit grade`: from a folder of what came back to a gradebook, the same on every run, stopped by no file.
 
-Every learner has a row and every row every exercise. Each row is written down when it is done, so a grader that was interrupted goes on where it was. All
-outputs are put in place whole; two runs over the same input differ in `timing.json` alone.
+Every learner has a row and every row every exercise. Each row is written down when it is done, so a grader that was interrupted goes on where it was: Ctrl-C
+ends at once the answers that are being judged, and of their learners nothing is written. All outputs are put in place whole; two runs over the same input
+differ in `timing.json` alone.
 
-Not handled here: one learner (see `grader`), the form of the outputs (see `tables`, `pages`), two graders with one OUT at the same time.
+Not handled here: one learner (see `grader`), which folders can be used (see `places`), the form of the outputs (see `tables`, `pages`), two graders with
+one OUT at the same time.
 """
 
 from __future__ import annotations
@@ -12,20 +14,23 @@ import hashlib
 import json
 import os
 import re
+import signal
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 import labkit
 from labkit.checks.exercise import SQL
-from labkit.classroom import assignments, pages, tables
+from labkit.classroom import assignments, pages, places, tables
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box, promises
-from labkit.classroom.collect import collect, namesakes
+from labkit.classroom.box_server import look_at_server
+from labkit.classroom.collect import namesakes
 from labkit.classroom.gradebook import STATES, Gradebook, Row
 from labkit.classroom.grader import How, failed_to_grade, grade_learner
 from labkit.classroom.kept import FOLDER, Kept
@@ -35,6 +40,7 @@ from labkit.clock import SystemClock
 from labkit.errors import PostgresUnavailable, UsageError
 from labkit.plural import counted
 
+STOPPING = "labkit: stopping; start the same command again and it goes on where it was"
 LEARNERS = "learners"
 WRITTEN = "written.json"  # in the kept folder: the names of all outputs, so that those of learners who left can go
 
@@ -64,54 +70,45 @@ def grade(
     told: Callable[[object], object] = lambda said: None,
 ) -> Gradebook:
     """Grade a folder of submissions into `out`. Raises `UsageError` for what makes grading impossible before anything is graded or written."""
-    _look(folder, out, masters, databases)
+    places.look(folder, out, masters)
     given = assignments.read(masters)
+    found = places.returned(folder, masters, given)
+    _look(databases)
     with Box(isolation, private=[folder, out, masters]) as box:
+        places.ready(out)
         how = How(seed, databases, box)
         said = {"labkit": labkit.__version__, "databases": ", ".join(databases), "seed": str(seed), "isolation": box.level, "promises": promises(box.level)}
-        found = collect(folder, {one.name: list(one.points) for one in given})
-        out.mkdir(parents=True, exist_ok=True)
         names = page_names(found.learners)
         grading = Grading(len(found.learners))
         book = Gradebook([], [exercise for one in given for exercise in one.points], found.strays, said)
         written: set[str] = set()
         alike = namesakes(found.learners)
-        for row in _rows(found.learners, given, how, Kept(out, said, given), jobs, grading):
-            told(grading)
-            row.flags += [Flag("namesakes", f"another row is called {name!r}: one learner, or two?") for name in alike.get(row.learner, ())]
-            _write_learner(row, book, out, names, written)
-            book.rows.append(row)
+        with closing(_rows(found.learners, given, how, Kept(out, said, given), jobs, grading)) as rows:
+            for row in rows:
+                told(grading)
+                row.flags += [Flag("namesakes", f"another row is called {name!r}: one learner, or two?") for name in alike.get(row.learner, ())]
+                _write_learner(row, book, out, names, written)
+                book.rows.append(row)
     book.rows.sort(key=lambda row: row.learner)
     _write_class(book, out, names, grading, written)
     return book
 
 
-def _look(folder: Path, out: Path, masters: Path, databases: Sequence[str]) -> None:
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder: name the one with the learners' files in it")
-    here, there = folder.resolve(), out.resolve()
-    if there.is_relative_to(here) or here.is_relative_to(there):
-        raise UsageError("the report must not lie in the folder of the submissions, nor the other way round: it would be graded next time")
-    if there.is_relative_to(masters.resolve()) or masters.resolve().is_relative_to(there):
-        raise UsageError("the report must not lie in the folder of the masters, nor the other way round")
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file: name another folder with --out")
+def _look(databases: Sequence[str]) -> None:
+    """Raises `UsageError` where this machine cannot grade."""
     if find_spec("nbval") is None:
         raise UsageError("nbval is not installed, which runs the notebooks; in the checkout: python -m pip install '.[grade]'")
     if "postgres" in databases:
         try:
-            from labkit.postgres import fresh_database
-
-            with fresh_database():
-                pass
+            look_at_server()
         except (PostgresUnavailable, ModuleNotFoundError) as error:
             raise UsageError(f"no PostgreSQL to grade on ({error}); mend that, or grade on SQLite alone with --database sqlite") from None
 
 
 def _rows(
     learners: Mapping[str, Sequence[Path]], given: Sequence[Assignment], how: How, kept: Kept, jobs: int, grading: Grading
-) -> Iterator[Row]:
-    """Each learner's row, in the order in which they are done."""
+) -> Generator[Row]:
+    """Each learner's row, in the order in which they are done. Whoever asks for no further one ends all that is being judged."""
     clock = SystemClock()
 
     def one(learner: str) -> Row:
@@ -121,7 +118,8 @@ def _rows(
         if row is None:
             try:
                 row = grade_learner(learner, files, given, how)
-                kept.put(row, key)
+                if not how.box.stopped:  # subtle: what was ended under an answer is not the answer's doing
+                    kept.put(row, key)
             except UsageError:
                 raise
             except Exception as error:  # one learner's row is not worth the others'
@@ -130,13 +128,14 @@ def _rows(
         return row
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        waiting = [pool.submit(one, learner) for learner in learners]
         try:
+            waiting = [pool.submit(one, learner) for learner in learners]
             for done in as_completed(waiting):
                 yield done.result()
                 waiting.remove(done)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            how.box.stop()
+            pool.shutdown(cancel_futures=True)
             raise
 
 
@@ -212,10 +211,31 @@ def default_jobs() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """The first Ctrl-C is answered at once and raised; until the process has ended all others are in vain."""
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, lambda number, frame: None)
+        with suppress(OSError, RuntimeError):  # it may come while something is written there
+            print("\n" * sys.stderr.isatty() + STOPPING, file=sys.stderr, flush=True)  # below the line of progress
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # who was started in the background is not to hear of it
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is stop:
+            signal.signal(signal.SIGINT, before)
+
+
 def command(
-    folder: Path, out: Path, masters: Path, *, seed: int, isolation: str, jobs: int, databases: tuple[str, ...], told: Callable[[object], object]
+    folder: Path, out: Path, masters: Path, *, seed: int, isolation: str, jobs: int | None, databases: tuple[str, ...], told: Callable[[object], object]
 ) -> int:
     """`labkit grade`: 0 when every learner was graded, 1 when the grader failed on some."""
-    book = grade(folder, out, masters, seed=seed, isolation=isolation, jobs=jobs or default_jobs(), databases=databases, told=told)
+    with _interrupted_once():
+        book = grade(folder, out, masters, seed=seed, isolation=isolation, jobs=jobs or default_jobs(), databases=databases, told=told)
     print("\n".join(summary(book, out)))
     return 1 if failures(book) else 0

@@ -17,7 +17,7 @@ from labkit.checks.replay import run_replay
 from labkit.checks.texts import printable
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.box import Box
-from labkit.classroom.collect import called
+from labkit.classroom.collect import asked_for, called
 from labkit.classroom.gradebook import Entry, Row, expected
 from labkit.classroom.hidden import judge_hidden
 from labkit.classroom.nbval_run import BLOCKED, ERROR, FAILED, PASSED, TAMPERED, TIMEOUT
@@ -25,7 +25,7 @@ from labkit.classroom.notebook import Notebook
 from labkit.classroom.placing import ANSWERED, UNTOUCHED
 from labkit.classroom.public import PublicCell, run_public, without_judged
 from labkit.classroom.splice import Placed, Spliced, splice
-from labkit.classroom.submission import Flag, Submission, Unreadable, read
+from labkit.classroom.submission import Flag, Submission, Unreadable, read, shown
 from labkit.classroom.suspicious import look
 from labkit.errors import UsageError
 from labkit.faults.picture import svg
@@ -45,7 +45,9 @@ class How:
 def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Assignment], how: How) -> Row:
     """The row of one learner, from the files that are hers or his. Raises only what stops the whole grader."""
     row = expected(learner, assignments)
+    files = list(files)
     submissions = _read(row, files)
+    _tell_unknown(row, files, assignments)
     spliced = {one.name: splice(one.book, submissions) for one in assignments}
     for found in spliced.values():
         row.flags += [flag for flag in found.flags if flag not in row.flags]
@@ -54,6 +56,14 @@ def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Ass
     _tell_unused(row, submissions, spliced)
     _run_notebooks(row, spliced, how)
     return row
+
+
+def _tell_unknown(row: Row, files: Sequence[Path], assignments: Sequence[Assignment]) -> None:
+    """A file whose name asks for an exercise that there is not is told: it may be misspelt, or of another course."""
+    known = {"", *(one.lower() for one in row.entries), *(Path(one.name).stem.lower() for one in assignments)}
+    for file in files:
+        if (name := asked_for(file, row.learner)) not in known:
+            row.flags.append(Flag("unknown exercise", f"{shown(file)}: there is no exercise {printable(name)!r} in this course; was another one meant?"))
 
 
 def _tell_unused(row: Row, submissions: Sequence[Submission], spliced: Mapping[str, Spliced]) -> None:
@@ -103,7 +113,7 @@ def _picture(report: CheckReport, source: str, how: How) -> str:
         trace = run_replay(first.token, source, judged=False, nursery=how.box.nursery)
     except UsageError:  # what never ends cannot be drawn
         return ""
-    return svg(replace(trace, token=""), title="The simplest run that breaks it")
+    return printable(svg(replace(trace, token=""), title="The simplest run that breaks it"))
 
 
 def _run_notebooks(row: Row, spliced: Mapping[str, Spliced], how: How) -> None:
@@ -125,7 +135,8 @@ def _run(books: dict[str, Notebook], how: How) -> dict[str, list[PublicCell]]:
     """What became of each notebook; where they could not be run at all, that is what became of them."""
     try:
         with how.box.folder() as folder:
-            return run_public(books, folder, wrap=how.box.wrap, environment=how.box.environment, sent=how.box.kernels)
+            box = how.box
+            return run_public(books, folder, wrap=box.wrap, environment=box.environment, sent=box.kernels, lifeline=box.lifeline)
     except UsageError as error:
         return {name: [PublicCell("", ERROR, str(error))] for name in books}
 

@@ -14,7 +14,6 @@ import gc
 import importlib
 import json
 import os
-import random
 import resource
 import select
 import signal
@@ -155,6 +154,7 @@ def _become_kernel(folder: str, connection: dict[str, Any], wires: dict[str, soc
     from jupyter_client.connect import write_connection_file
 
     from labkit.checks.limits import set_limits
+    from labkit.checks.luck import begin_anew, drawn_from
     from labkit.checks.run import nursery_with
 
     parent = os.getppid()
@@ -169,8 +169,9 @@ def _become_kernel(folder: str, connection: dict[str, Any], wires: dict[str, soc
     write_connection_file(f"{folder}.json", **{**connection, "key": connection["key"].encode()})
     app: Any = IPKernelApp.instance(connection_file=f"{folder}.json", parent_handle=parent, log_level=50)
     app.initialize(["--HistoryManager.enabled=False"])
-    random.seed(0)  # what a cell fails with, and was drawn, is the same each time it is graded
-    app.start()
+    app.shell.events.register("pre_run_cell", lambda cell: begin_anew(cell.raw_cell))  # what it draws, and fails with, is the same each time
+    with drawn_from(""):
+        app.start()
 
 
 def warm() -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from labkit.checks.texts import printable
+from labkit.classroom.lifeline import Lifeline
 from labkit.errors import UsageError
 from labkit.faults.nursery import module_path
 
@@ -32,20 +33,22 @@ SLACK = 60.0  # seconds for what is around a cell
 INI = "[pytest]\naddopts =\njunit_family = xunit1\njunit_logging = no\n"
 OPTIONS = "-p nbval.plugin -p labkit.classroom.guard -p no:cacheprovider --noconftest --color=no --tb=short -q --nbval-lax --nbval-current-env"
 # subtle: a grammar of addresses in letters of all countries, which a notebook's format would ask for, takes seconds to load
-PYTEST = "import sys; sys.modules['rfc3987_syntax'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+BEGIN = "import sys; sys.modules['rfc3987_syntax'] = None; from labkit.classroom.lifeline import hang_on; hang_on()"
+PYTEST = f"{BEGIN}; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 
 
 @dataclass(frozen=True)
 class Plan:
     """The command that starts the kernels' parent, its environment, the folder of the kernels, and what the checks of each notebook need loaded.
 
-    `sent` is the wire to a first parent that is there already.
+    All of it ends with the `lifeline`. `sent` is the wire to a first parent that is there already.
     """
 
     command: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
     preload: Mapping[str, Sequence[str]]
+    lifeline: Lifeline
     sent: socket.socket | None = None
 
     def write(self, place: Path) -> None:
@@ -87,7 +90,8 @@ def run_nbval(place: Path, plan: Plan, timeout: float, cells: int) -> str:
             command,
             env=environment,
             cwd=place,
-            stdin=subprocess.DEVNULL,
+            stdin=plan.lifeline.end,
+            start_new_session=True,  # subtle: Ctrl-C is for whoever started us, who then cuts the line
             pass_fds=[plan.sent.fileno()] if plan.sent is not None else [],
             capture_output=True,
             timeout=longest,

@@ -21,6 +21,7 @@ from typing import Any
 
 from labkit.checks import registry
 from labkit.classroom import kernel_parent
+from labkit.classroom.lifeline import Lifeline
 from labkit.classroom.nbval_run import (
     BLOCKED,
     CANARY,
@@ -59,10 +60,12 @@ def run_public(
     wrap: Callable[[list[str]], list[str]] = list,
     environment: Mapping[str, str] | None = None,
     sent: Callable[[Mapping[str, str]], AbstractContextManager[socket.socket | None]] = lambda environment: nullcontext(),
+    lifeline: Lifeline | None = None,
 ) -> dict[str, list[PublicCell]]:
     """Run notebooks, each in a kernel of its own below `folder`; `wrap` puts the command that starts the kernels into a box, `sent` has one sent there.
 
-    `timeout` is in seconds for each cell. Raises `UsageError` where nothing can be run at all.
+    All of it ends as soon as the `lifeline` is cut, or this process is gone. `timeout` is in seconds for each cell. Raises `UsageError` where nothing can
+    be run at all.
     """
     if not CAN_FORK:
         raise UsageError("the notebooks' kernels need a system with fork (Linux or macOS)")
@@ -73,10 +76,10 @@ def run_public(
     preload = {stems[name]: sorted({_preload(about(cell).get("id")) for cell in cells[name]}) for name in books}
     command = [sys.executable, "-P", kernel_parent.__file__, *sorted({""}.union(*preload.values()) - {""})]
     own = inside(folder, environment)
-    with own_folder() as place, sent(own) as wire:
+    with own_folder() as place, sent(own) as wire, nullcontext(lifeline) if lifeline else Lifeline() as line:
         for name, book in books.items():
             (place / f"{stems[name]}.ipynb").write_bytes(dump(_with_canary(book)))
-        plan = Plan(wrap(command), own, folder, preload, wire)
+        plan = Plan(wrap(command), own, folder, preload, line, wire)
         why = run_nbval(place, plan, timeout, sum(map(len, cells.values())))
         heard = report(place)
     return {name: _settled(found, stems[name], heard, why) for name, found in cells.items()}

@@ -38,6 +38,18 @@ TELLING = {
     "frames": "f_back f_globals f_locals f_builtins tb_frame gi_frame cr_frame ag_frame __globals__ __closure__ __code__ __subclasses__ __builtins__",
     "files": "read_text write_text read_bytes write_bytes",
 }
+# why a person should look: kind -> what it may be for
+WHY = {
+    "notebook": "may reach the notebook that runs it",
+    "checks": "may reach the checks that judge it",
+    "process": "may end, start or signal a process",
+    "frames": "may look into the code that calls it",
+    "modules": "may change modules that others use",
+    "files": "may read or write files of others",
+    "network": "may talk to another machine",
+    "text as code": "may load what answers may not import",
+    "always equal": "may pass for whatever it is compared with",
+}
 COMPARES = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 LONGEST = 8  # parts of a dotted name
 SHOWN = 3  # places of one kind
@@ -48,7 +60,7 @@ Reason = tuple[str, str]  # the kind, and what it is
 
 
 def look(source: str) -> tuple[Flag, ...]:
-    """A flag for each kind of thing to look at, sorted by kind. What does not parse is none of ours: the check says so."""
+    """A flag for each kind of thing to look at, with what it may be for, sorted by kind. What does not parse is none of ours: the check says so."""
     tree = parse(source)
     known = _imported(tree) if tree else {}
     found: dict[str, dict[str, int]] = {}
@@ -56,7 +68,7 @@ def look(source: str) -> tuple[Flag, ...]:
         for kind, what in _why(node, known):
             at = found.setdefault(kind, {})
             at[what] = min(getattr(node, "lineno", 1), at.get(what, len(source) + 1))
-    return tuple(Flag(kind, _told(found[kind], source)) for kind in sorted(found))
+    return tuple(Flag(kind, f"{_told(found[kind], source)}: {WHY[kind]}") for kind in sorted(found))
 
 
 def _told(at: Mapping[str, int], source: str) -> str:

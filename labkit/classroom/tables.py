@@ -47,7 +47,7 @@ def flags_of(row: Row) -> list[str]:
 
 def details(book: Gradebook) -> bytes:
     """One JSON object per learner and exercise, with each property and its points' reason."""
-    lines = [{"learner": row.learner, **_detail(entry), **book.how} for row in book.rows for entry in row.entries.values()]
+    lines = [{**book.how, "learner": row.learner, **_detail(entry)} for row in book.rows for entry in row.entries.values()]
     return "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines).encode()
 
 

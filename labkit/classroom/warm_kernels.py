@@ -9,11 +9,13 @@ Not handled here: the kernels (see `kernel_parent`), and a parent that the answe
 from __future__ import annotations
 
 import os
+import select
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from labkit.classroom.lifeline import Lifeline
 from labkit.faults.folder import own_folder
 from labkit.faults.nursery import Nursery
 
@@ -22,9 +24,10 @@ FIRST_FREE = 3
 
 
 class WarmKernels:
-    """Sends parents of kernels into boxes. Close it."""
+    """Sends parents of kernels into boxes, until the lifeline is cut. Close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, lifeline: Lifeline) -> None:
+        self._lifeline = lifeline
         self._nursery = Nursery(["labkit.classroom.warm_kernels:load"])
 
     @contextmanager
@@ -34,9 +37,8 @@ class WarmKernels:
             place = str(folder / "door")
             door.bind(place)
             door.listen(1)
-            door.settimeout(SECONDS)
             child = self._nursery.start("labkit.classroom.warm_kernels:go", door=place, how=dict(how), environment=dict(environment))
-            wire = _come(door)
+            wire = self._come(door)
             try:
                 yield wire
             finally:
@@ -45,15 +47,16 @@ class WarmKernels:
                 child.kill()
                 child.wait()
 
+    def _come(self, door: socket.socket) -> socket.socket | None:
+        ready, _, _ = select.select([door.fileno(), self._lifeline.end], [], [], SECONDS)
+        return door.accept()[0] if door.fileno() in ready else None
+
+    def stop(self) -> None:
+        """End at once whatever was sent, from any thread."""
+        self._nursery.stop()
+
     def close(self) -> None:
         self._nursery.close()
-
-
-def _come(door: socket.socket) -> socket.socket | None:
-    try:
-        return door.accept()[0]
-    except OSError:
-        return None
 
 
 def load() -> None:

@@ -39,6 +39,7 @@ _new_seal = random_ids()
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 # subtle: by its path and without its folder, so that a child loads what its job needs and no more
 PROGRAM = [sys.executable, "-P", nursery_parent.__file__]
+HASH_SEED = "4711"  # any fixed one: a set has the same order wherever an answer is run
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # elsewhere SIGTERM ends a process just as hard
 SIGXCPU = getattr(signal, "SIGXCPU", 24)  # ends a process that has used up its processor time
 
@@ -148,6 +149,7 @@ class Nursery:
         self._answers: Any = None
         self._exits: dict[int, int] = {}
         self._mutex = threading.RLock()
+        self._stopped = False
 
     def start(self, target: str, *, doomed: bool = False, **arguments: Any) -> Child:
         """Start a job. The arguments must be plain data. A `doomed` one will not end well, so no child that could be used again is spent on it."""
@@ -204,6 +206,8 @@ class Nursery:
         return Child(started.pid, ThreadedPipe(started.stdout), started.wait, seal)
 
     def _ready(self) -> socket.socket:
+        if self._stopped:
+            raise NurseryDied("it was stopped")
         if self._wire is None or self._parent is None or self._parent.poll() is not None:
             self.close()
             ours, theirs = socket.socketpair()
@@ -215,6 +219,8 @@ class Nursery:
                 )
             self._wire, self._answers = ours, ours.makefile("rb")
             atexit.register(self.close)
+            if self._stopped:  # subtle: whoever stops it has not seen this wire, or hangs up as well
+                _hang_up(ours)
         return self._wire
 
     def adopt(self, wire: socket.socket) -> None:
@@ -230,6 +236,13 @@ class Nursery:
             with self._mutex:
                 self._ready()
 
+    def stop(self) -> None:
+        """End all children at once, whoever waits for them, and start no more: each caller gets `NurseryDied`. From any thread; `close` it afterwards."""
+        self._stopped = True
+        wire = self._wire  # subtle: without the lock, which is held by whoever waits
+        if wire is not None:
+            _hang_up(wire)
+
     def close(self) -> None:
         """End the parent, and whatever child is still running."""
         with self._mutex:
@@ -241,6 +254,11 @@ class Nursery:
                 self._parent.wait()
             self._wire = self._parent = self._answers = None
             self._exits.clear()
+
+
+def _hang_up(wire: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 class Lent:
@@ -284,7 +302,7 @@ def _read(line: bytes) -> Any:
 
 def _environment() -> dict[str, str]:
     """A child finds the modules that we find."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(module_path())}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(module_path()), "PYTHONHASHSEED": HASH_SEED}
 
 
 def module_path() -> list[str]:

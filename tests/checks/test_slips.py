@@ -5,7 +5,7 @@ import pytest
 from labkit.checks import registry
 from labkit.checks.common import an_exit, ends
 from labkit.checks.exercise import Case, Exercise, Property, Seen
-from labkit.checks.judge import BROKEN, Jury
+from labkit.checks.judge import BROKEN, HOLDS, Jury
 from labkit.checks.run import run_check
 from labkit.faults.outcome import ANSWER, Outcome, describe_error
 from labkit.faults.scenario import End
@@ -99,3 +99,20 @@ def test_a_run_that_no_property_minds():
     jury, error = Jury(asked), raised_by("raise SystemExit(0)")
     jury.hear(Seen("a", "end", End("x.a/memory:none", (Outcome("p1", "raised", error=error),))))
     assert [("ends", BROKEN, ENDS)] == [(one.name, one.verdict, one.diagnosis) for one in jury.verdicts()]
+
+
+def misspelt():
+    """What a run ends with in which an answer has misspelt something."""
+    outcome = Outcome("p1", "raised", None, raised_by("misspelt"))
+    return Seen("a", "end", End("x.a/memory:none", (outcome,)))
+
+
+def test_an_error_of_its_own_is_no_silence():
+    """Where an error was asked for, and the answer's own came out, the property is broken by it; where another run shows more, that is told."""
+    properties = (Property("raises", "an error comes out", lambda seen, facts: None), ends())
+    asked = Exercise("x", "t", 11, "C", 1, 1, 1, {}, (Case("a", lambda answer: []), Case("b", lambda answer: [])), properties, ())
+    jury = Jury(asked)
+    jury.hear(misspelt())
+    assert (BROKEN, "your code raised NameError: name 'misspelt' is not defined") == (jury.verdicts()[0].verdict, jury.verdicts()[0].message)
+    jury.hear(Seen("b", "end", End("x.b/memory:none", (Outcome("p1", "returned", 1),))))
+    assert HOLDS == jury.verdicts()[0].verdict

@@ -5,6 +5,7 @@ import pytest
 from labkit.checks import registry
 from labkit.classroom import assignments
 from labkit.classroom.notebook import dump
+from labkit.classroom.release import release
 from labkit.errors import UsageError
 from tests.checkout import ROOT
 from tests.classroom.test_release import cell, master
@@ -50,6 +51,13 @@ def test_masters_that_cannot_be_graded_by(tmp_path, masters, said):
     """One line says what is wrong with a folder of masters."""
     with pytest.raises(UsageError, match=said):
         assignments.read(course(tmp_path, **masters))
+
+
+def test_what_was_handed_out_is_no_master(tmp_path):
+    """Nobody could pass by a stub: a release given for the masters is refused, and the line says what to name."""
+    (tmp_path / "a.ipynb").write_bytes(dump(release(master(solution("retry")), "a.ipynb")))
+    with pytest.raises(UsageError, match=r"a.ipynb was handed out and is no master \(its retry is the stub\): name the folder of the masters with --masters"):
+        assignments.read(tmp_path)
 
 
 def test_a_folder_that_is_not_there(tmp_path):

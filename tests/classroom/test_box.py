@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from labkit.classroom import box as boxes
 from labkit.classroom import rights, walls
 from labkit.classroom.box import LEVELS, Box, IsolationUnavailable, promises, strongest, why_not
 from labkit.errors import UsageError
+from labkit.faults.nursery import NurseryDied
 from tests.checkout import ROOT
 
 HAD = [level for level in LEVELS if not why_not(level)]
@@ -129,6 +131,21 @@ def _read(path):
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_a_box_that_is_stopped():
+    """What runs in it ends, whoever waits for it, and nothing can be started there any more, by no thread."""
+    with Box("process") as box:
+        child = box.nursery.start("tests.faults.nursery_jobs:wait_for_ever")
+        next(child.reports(60, 60))
+        box.stop()
+        assert list(child.reports(60, 60)) == []
+        with pytest.raises(NurseryDied, match="stopped"):
+            box.nursery.start("no.job")
+        with pytest.raises(NurseryDied, match="stopped"), box.kernels({}):
+            pass
+        with ThreadPoolExecutor() as pool, pytest.raises(NurseryDied, match="stopped"):
+            pool.submit(lambda: box.walls).result()
 
 
 def test_threads_never_share_a_box():

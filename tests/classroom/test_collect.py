@@ -5,7 +5,7 @@ import os
 import pytest
 
 from labkit.classroom import collect as module
-from labkit.classroom.collect import DEEPEST, MOST_FILES, MOST_TOLD, called, collect, namesakes
+from labkit.classroom.collect import DEEPEST, MOST_FILES, MOST_TOLD, asked_for, called, collect, namesakes
 
 ASSIGNMENTS = {"11-state-management/retry.ipynb": ["retry"], "21/two.ipynb": ["deploy_saga", "saga"]}
 
@@ -103,6 +103,14 @@ def test_the_order_of_copies(tmp_path):
 def test_called(tmp_path, name, after):
     """A file is called after an exercise whoever it is from and however often it was downloaded."""
     assert called(tmp_path / name) == after
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"), [("ann__nosuch.ipynb", "nosuch"), ("ann__No such (1).py", "no such"), ("ann__x.ipynb.txt", "x"), ("my__x.py", ""), ("x.py", "")]
+)
+def test_what_a_name_asks_for(tmp_path, name, asks):
+    """A name that begins with the learner's says for which exercise a file is; any other name is the learner's own business."""
+    assert asked_for(tmp_path / name, "ann") == asks
 
 
 def test_what_may_be_an_answer_is_told(tmp_path):

@@ -186,6 +186,20 @@ def test_a_file_without_an_answer(course, tmp_path):
 
 
 @pytest.mark.usefixtures("notebooks_run")
+def test_a_name_that_asks_for_an_unknown_exercise(course, tmp_path):
+    """It is told, whether or not the file holds an answer to something; the name of an exercise or of a notebook is not."""
+    (tmp_path / "returned").mkdir()
+    right = (ROOT / "tests/answers/backoff/right/ldexp.py").read_text()
+    for name, text in (("xia__nosuch", right), ("yan__NOSUCH (1)", "x = 1\n"), ("zoe__Backoff", right)):
+        (tmp_path / f"returned/{name}.py").write_text(text)
+    book = graded(tmp_path / "returned", course, tmp_path / "report")
+    told = {row.learner: [flag.text for flag in row.flags if flag.kind == "unknown exercise"] for row in book.rows}
+    line = "{}: there is no exercise 'nosuch' in this course; was another one meant?"
+    assert told == {"xia": [line.format("xia__nosuch.py")], "yan": [line.format("yan__NOSUCH (1).py")], "zoe": []}
+    assert book.rows[0].points == 6
+
+
+@pytest.mark.usefixtures("notebooks_run")
 def test_a_row_says_which_files_were_not_read(course, tmp_path):
     """Who handed in an archive or a file of another kind has a row, and it says why nothing was read; so do two answers in two files."""
     folder, right = tmp_path / "returned", (ROOT / "tests/answers/backoff/right/ldexp.py").read_text()

@@ -48,6 +48,17 @@ def test_the_seed_is_for_the_instructor():
     assert b"seed: 1" in pages.of_class(made, links(made))
 
 
+def test_databases_that_were_used():
+    """A page names the databases on which something of it ran, and what did not run on all of them: what breaks on one is not run on the next."""
+    made = example(cid=[settled(HOLDS), settled(BROKEN, exercise="claim")])
+    made.how["databases"] = "sqlite, postgres"
+    for row, entry, there in ((0, "retry", []), (1, "retry", ["sqlite"]), (2, "retry", ["sqlite", "postgres"]), (2, "claim", ["sqlite"])):
+        made.rows[row].entries[entry].report.databases = there
+    told = [pages.learner(row, made).decode().partition("databases: ")[2].partition(";")[0].partition(".")[0].partition("<")[0] for row in made.rows]
+    assert told == ["none", "sqlite", "sqlite, postgres (claim not on all of them)"]
+    assert "databases: sqlite, postgres (retry, claim not on all of them)" in pages.of_class(made, links(made)).decode()
+
+
 def test_flags_are_for_the_instructor():
     """A suspicion is not told to the learner; the class page tells it, with the learner's name."""
     made = example()
@@ -91,5 +102,5 @@ def test_nothing_from_outside_acts():
 
 
 def test_a_class_without_learners_has_a_page():
-    """An empty folder is no error: the page says that nobody returned anything."""
+    """A gradebook without a row is no error: the page says that there is nobody."""
     assert b"0 learners" in pages.of_class(book(), {})

@@ -3,7 +3,9 @@
 from labkit.classroom.grade import grade
 from tests.checkout import ROOT
 
-MACHINE = "f'{random.random()} {random.Random().random()} {uuid.uuid4()} {os.getpid()} {time.time()} {datetime.now()} {hash(\"x\")} {id(task)} {object()} { {*\"abcdef\"} }'"
+DRAWN = "{random.random()} {random.Random().random()} {uuid.uuid4()} {hash('x')} {object()} { {*'abcdef'} }"
+READ = "{os.getpid()} {time.time()} {datetime.now()} {id(task)}"
+TEXT, MACHINE = f'f"{DRAWN}"', f'f"{DRAWN} {READ}"'
 IMPORTS = "import os, random, time, uuid\nfrom dataclasses import replace\nfrom datetime import datetime\nfrom labkit import TaskState\n"
 ANSWERS = {
     "in_a_key": f"""{IMPORTS}
@@ -12,7 +14,7 @@ def execute_task(store, task_id, work):
     return store.save(replace(task, state=TaskState.COMPLETED, result=work(task.user_input, {MACHINE})))
 """,
     "in_an_error": f"{IMPORTS}\ndef execute_task(store, task_id, work):\n    task = store.get(task_id)\n    raise ValueError({MACHINE})\n",
-    "while_it_loads": f"{IMPORTS}\ntask = 1\nraise ValueError({MACHINE.replace('{time.time()} {datetime.now()} {id(task)}', '')})\n",
+    "while_it_loads": f"{IMPORTS}\ntask = 1\nraise ValueError({TEXT})\n",
 }
 
 

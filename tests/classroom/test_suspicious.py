@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.checks.cells import OWN_CELL, read
-from labkit.classroom.suspicious import look
+from labkit.classroom.suspicious import WHY, look
 from tests.checkout import ROOT
 
 RIGHT = sorted((ROOT / "tests/answers").glob("*/right/*.py"))
@@ -88,6 +88,15 @@ def test_what_to_look_at(kind, source):
     assert kind in [flag.kind for flag in look(source)]
 
 
+@pytest.mark.parametrize("kind", LOOKED_AT)
+def test_why_one_should_look(kind):
+    """Each flag ends with a few words on what the thing may be for, those of its kind."""
+    (flag,) = (flag for flag in look(LOOKED_AT[kind][0]) if flag.kind == kind)
+    assert flag.text.endswith(f": {WHY[kind]}")
+    assert WHY[kind].startswith("may ")
+    assert list(WHY.values()).count(WHY[kind]) == 1
+
+
 @pytest.mark.parametrize("source", HARMLESS)
 def test_what_is_harmless(source):
     """Names that only sound alike are not flagged."""
@@ -111,9 +120,11 @@ def test_places_as_the_learner_counts():
     """A flag says where: lines of the answer's own cell, the words of another cell; three places are told and the others counted."""
     front = f"import os\n{OWN_CELL}\n"
     (flag,) = look(f"{front}# labkit: retry\nos.fork()\nos.fork()\nos.abort()\nos.popen('')\nos.system('')\n")
-    assert flag.text == "os.fork (line 2 of the answer), os.abort (line 4 of the answer), os.popen (line 5 of the answer) and 1 more"
+    assert flag.text == (
+        "os.fork (line 2 of the answer), os.abort (line 4 of the answer), os.popen (line 5 of the answer) and 1 more: may end, start or signal a process"
+    )
     (flag,) = look(f"import sys; sys.exit()\n{OWN_CELL}\n# labkit: retry\n")
-    assert flag.text == "sys.exit (another cell, at `import sys; sys.exit()`)"
+    assert flag.text == "sys.exit (another cell, at `import sys; sys.exit()`): may end, start or signal a process"
 
 
 def test_deep_and_long_sources():

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -160,6 +161,33 @@ def test_a_nursery_leaves_with_its_caller_and_takes_its_children() -> None:
         assert all(eventually(lambda pid=pid: gone(pid)) for pid in answer.values())  # type: ignore[misc]
     finally:
         outer.close()
+
+
+@needs_fork
+def test_a_nursery_that_is_stopped() -> None:
+    """Whoever waits for a job, or for its exit, in another thread has an end of it, what was started is gone, and no further job can be."""
+    nursery, ended = Nursery([JOBS]), list[type[BaseException]]()
+    try:
+        child = nursery.start(f"{JOBS}:wait_for_ever")
+        (told_so,) = [next(child.reports(30, 30))]
+
+        def wait() -> None:
+            try:
+                child.wait()
+            except NurseryDied as error:
+                ended.append(type(error))
+
+        waits = threading.Thread(target=wait)
+        waits.start()
+        nursery.stop()
+        waits.join()
+        assert [NurseryDied] == ended
+        assert [] == list(child.reports(30, 30))
+        with pytest.raises(NurseryDied, match="stopped"):
+            nursery.start(f"{JOBS}:echo")
+    finally:
+        nursery.close()
+    assert eventually(lambda: gone(told_so["pid"]))
 
 
 @needs_fork
