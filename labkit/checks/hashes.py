@@ -13,7 +13,6 @@ from collections.abc import Callable
 ODD = 0x1E3779B97F4A7C15  # any large odd number: times the number of the process it spreads over all bits
 MOST = (1 << 61) - 1
 FIRST_PLACE = 0x7F1D00000000
-_places: dict[int, int] = {}  # of an object in memory -> its number
 
 
 def hash_in(process: int) -> Callable[[object], int]:
@@ -32,4 +31,5 @@ def _of_text(value: object) -> bool:
 
 def id_in(process: int) -> Callable[[object], int]:
     """Python's `id` as the process with this number sees it: the places in memory by the order in which they were asked for."""
-    return lambda value, /: FIRST_PLACE + 16 * _places.setdefault(id(value), len(_places)) ^ (process * ODD & MOST)
+    places: dict[int, int] = {}  # of an object in memory -> its number
+    return lambda value, /: FIRST_PLACE + 16 * places.setdefault(id(value), len(places)) ^ (process * ODD & MOST)

@@ -23,5 +23,6 @@ def test_identities_differ_between_processes():
     """No process tells an object by the number that another one tells it by; within one process it is steady, and no two share it."""
     one, other = object(), object()
     assert 3 == len({id_in(process)(one) for process in range(3)})
-    assert id_in(2)(one) == id_in(2)(one) != id_in(2)(other)
+    mine = id_in(2)
+    assert mine(one) == mine(one) != mine(other)
     assert id(one) != id_in(0)(one)

@@ -5,15 +5,15 @@ from tests.checkout import ROOT
 
 DRAWN = "{random.random()} {random.Random().random()} {uuid.uuid4()} {hash('x')} {object()} { {*'abcdef'} }"
 READ = "{os.getpid()} {time.time()} {datetime.now()} {id(task)}"
-TEXT, MACHINE = f'f"{DRAWN}"', f'f"{DRAWN} {READ}"'
+TEXT, MACHINE = f'f"{DRAWN}"', f'f"{READ} {DRAWN}"'
 IMPORTS = "import os, random, time, uuid\nfrom dataclasses import replace\nfrom datetime import datetime\nfrom labkit import TaskState\n"
 ANSWERS = {
     "in_a_key": f"""{IMPORTS}
-def execute_task(store, task_id, work):
+def execute_task_if_not_done(store, task_id, work):
     task = store.get(task_id)
     return store.save(replace(task, state=TaskState.COMPLETED, result=work(task.user_input, {MACHINE})))
 """,
-    "in_an_error": f"{IMPORTS}\ndef execute_task(store, task_id, work):\n    task = store.get(task_id)\n    raise ValueError({MACHINE})\n",
+    "in_an_error": f"{IMPORTS}\ndef execute_task_if_not_done(store, task_id, work):\n    task = store.get(task_id)\n    raise ValueError({MACHINE})\n",
     "while_it_loads": f"{IMPORTS}\ntask = 1\nraise ValueError({TEXT})\n",
 }
 
