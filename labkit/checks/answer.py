@@ -27,6 +27,7 @@ from labkit.faults.outcome import ANSWER, line_of_answer
 
 __all__ = ["Forbidden", "NotAttempted", "anchor_of", "from_notebook", "load", "look", "read", "with_what_it_uses"]
 
+NOT_PARSED = "the answer does not parse"
 PYTHON = ".".join(map(str, sys.version_info[:2]))  # a newer one may understand more
 
 
@@ -54,9 +55,9 @@ def _compiled(source: str, exercise: Exercise, *, only_parse: bool = False) -> A
             warnings.simplefilter("ignore")
             return compile(source, f"{ANSWER}{exercise.id}>", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
-        raise UsageError(f"the answer does not parse: {error.msg}, {place(source, error.lineno or 1)} (read by Python {PYTHON})") from None
+        raise UsageError(f"{NOT_PARSED}: {error.msg}, {place(source, error.lineno or 1)} (read by Python {PYTHON})") from None
     except (ValueError, RecursionError, MemoryError, OverflowError):
-        raise UsageError("the answer does not parse") from None
+        raise UsageError(NOT_PARSED) from None
 
 
 def is_stub(tree: ast.Module, name: str) -> bool:

@@ -88,7 +88,7 @@ def _load_own(exercise: str, folder: str) -> Exercise:
     try:
         spec.loader.exec_module(module)
         found = module.EXERCISE
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{path} cannot be used: {type(error).__name__}: {error}") from None
     if not isinstance(found, Exercise) or found.id != exercise:
         raise UsageError(f"{path} must hold an EXERCISE whose id is {exercise!r}")

@@ -16,9 +16,11 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from labkit.checks import registry
 from labkit.classroom import box
-from labkit.errors import LabkitError, PostgresUnavailable
+from labkit.errors import LabkitError, PostgresUnavailable, UsageError
 from labkit.faults.nursery import CAN_FORK
+from labkit.material import OWN_EXERCISES, own_exercises
 
 OK, MISSING, LIMITED = "ok", "no", "--"
 EXTRAS = {  # extra -> (module, what needs it)
@@ -52,6 +54,7 @@ def look() -> Iterator[Finding]:
     yield _forks()
     yield _isolation()
     yield _writable(Path.cwd())
+    yield _exercises()
     named = [name for name in SET if os.environ.get(name)]
     yield Finding(OK, "environment", f"set: {', '.join(named)}" if named else "nothing of labkit's is set")
 
@@ -97,6 +100,16 @@ def _isolation() -> Finding:
         return Finding(OK if level != box.LEVELS[0] else LIMITED, "isolation", f"{level}: {box.promises(level)}")
     except LabkitError as error:
         return Finding(LIMITED, "isolation", str(error))
+
+
+def _exercises() -> Finding:
+    try:
+        own = [one.id for one in registry.every() if one.id not in registry.IDS]
+    except UsageError as error:
+        return Finding(MISSING, "exercises", str(error))
+    place = own_exercises().get(OWN_EXERCISES, "")
+    more = f", and of the course's own: {', '.join(own)}" if own else f", and none in {place}" if place else ""
+    return Finding(OK if own or not place else LIMITED, "exercises", f"{len(registry.IDS)}{more}")
 
 
 def _writable(folder: Path) -> Finding:

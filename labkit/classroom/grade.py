@@ -41,7 +41,6 @@ from labkit.errors import PostgresUnavailable, UsageError
 from labkit.plural import counted
 
 STOPPING = "labkit: stopping; start the same command again and it goes on where it was"
-LEARNERS = "learners"
 WRITTEN = "written.json"  # in the kept folder: the names of all outputs, so that those of learners who left can go
 
 
@@ -143,7 +142,7 @@ def _write_learner(row: Row, book: Gradebook, out: Path, names: Mapping[str, str
     """A learner's page and results; after that the pictures are not needed any more."""
     name = names[row.learner]
     for suffix, data in ((".html", pages.learner(row, book)), (".json", tables.gradescope(row))):
-        path = f"{LEARNERS}/{name}{suffix}"
+        path = f"{places.LEARNERS}/{name}{suffix}"
         write(out / path, data)
         written.add(path)
     for entry in row.entries.values():
@@ -151,14 +150,10 @@ def _write_learner(row: Row, book: Gradebook, out: Path, names: Mapping[str, str
 
 
 def _write_class(book: Gradebook, out: Path, names: Mapping[str, str], grading: Grading, written: set[str]) -> None:
-    links = {learner: f"{LEARNERS}/{name}.html" for learner, name in names.items()}
-    files = {
-        "index.html": pages.of_class(book, links),
-        "grades.csv": tables.grades(book),
-        "details.jsonl": tables.details(book),
-        "junit.xml": tables.junit(book),
-        "timing.json": (json.dumps(dict(sorted(grading.seconds.items())), indent=1) + "\n").encode(),
-    }
+    links = {learner: f"{places.LEARNERS}/{name}.html" for learner, name in names.items()}
+    times = (json.dumps(dict(sorted(grading.seconds.items())), indent=1) + "\n").encode()
+    made = (pages.of_class(book, links), tables.grades(book), tables.details(book), tables.junit(book), times)
+    files = dict(zip(places.FILES, made, strict=True))
     for name, data in files.items():
         write(out / name, data)
     _forget(out, {*written, *files})
@@ -169,7 +164,7 @@ def _forget(out: Path, written: set[str]) -> None:
     memory = out / FOLDER / WRITTEN
     with suppress(OSError, ValueError):
         for name in set(json.loads(memory.read_bytes())) - written:
-            if re.fullmatch(rf"{LEARNERS}/[\w.-]+", name):
+            if re.fullmatch(rf"{places.LEARNERS}/[\w.-]+", name):
                 (out / name).unlink(missing_ok=True)
     write(memory, (json.dumps(sorted(written)) + "\n").encode())
 

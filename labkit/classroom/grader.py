@@ -8,10 +8,12 @@ Not handled here: the class (see `grade`), what points are given for (see `grade
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from labkit.checks.answer import NOT_PARSED, PYTHON
 from labkit.checks.judge import NOT_ATTEMPTED, CheckReport
 from labkit.checks.replay import run_replay
 from labkit.checks.texts import printable
@@ -53,6 +55,7 @@ def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Ass
         row.flags += [flag for flag in found.flags if flag not in row.flags]
         for exercise, placed in found.answers.items():
             _settle(row.entries[exercise], placed, how)
+        _tell_python(row, submissions, found)
     _tell_unused(row, submissions, spliced)
     _run_notebooks(row, spliced, how)
     return row
@@ -64,6 +67,22 @@ def _tell_unknown(row: Row, files: Sequence[Path], assignments: Sequence[Assignm
     for file in files:
         if (name := asked_for(file, row.learner)) not in known:
             row.flags.append(Flag("unknown exercise", f"{shown(file)}: there is no exercise {printable(name)!r} in this course; was another one meant?"))
+
+
+def _tell_python(row: Row, submissions: Sequence[Submission], found: Spliced) -> None:
+    """Where an answer does not parse, and was written with a newer Python than ours, that is told: it may be right there."""
+    versions = {one.name: one.python for one in submissions}
+    for exercise, placed in found.answers.items():
+        entry, version = row.entries[exercise], versions.get(placed.file, "")
+        if NOT_PARSED in entry.reason and _parts(version) > _parts(PYTHON):
+            said = f"{printable(placed.file)} was run with Python {printable(version)[:20]} and is graded with {PYTHON}, which does not understand it"
+            entry.flags.append(Flag("other Python", said))
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version; none for what is no version."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def _tell_unused(row: Row, submissions: Sequence[Submission], spliced: Mapping[str, Spliced]) -> None:

@@ -23,7 +23,7 @@ from labkit.classroom.box import Box
 from labkit.classroom.tampering import TAMPERS
 from labkit.classroom.witness import RememberingJury, Witness, Witnessed
 
-PATIENCE_OF_A_GRADER = replace(PATIENCE, for_red=20.0)
+PATIENCE_OF_A_GRADER = replace(PATIENCE, for_red=60.0)  # what is tested after the first red earns points, too
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from labkit.classroom.collect import Collected, collect
 from labkit.errors import UsageError
 
 COURSE = {"exercises", "solutions"}  # its folders, as `release` and `lint` have them
+LEARNERS = "learners"  # the folder of their pages
+FILES = ("index.html", "grades.csv", "details.jsonl", "junit.xml", "timing.json")  # of the report, beside these
 LAYOUT = "name the folder that holds <learner>/... or <learner>__<exercise>.ipynb for each learner"
 
 
@@ -49,7 +51,10 @@ def _is_course(folder: Path, given: Sequence[Assignment]) -> bool:
 
 
 def ready(out: Path) -> None:
-    """Make the folder of the report. Raises `UsageError` where no file can be written there."""
+    """Make the folder of the report. Raises `UsageError` where its files cannot be written there."""
+    for name in (*FILES, LEARNERS):
+        if (out / name).exists() and (out / name).is_dir() != (name == LEARNERS):
+            raise UsageError(f"{out / name} is in the way of the report's own: name another folder with --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):

@@ -62,6 +62,7 @@ class Submission:
     version: str = ""
     assignment: str = ""
     flags: tuple[Flag, ...] = ()
+    python: str = ""  # the version that a notebook was run with, "" where it does not say
 
 
 def read(path: Path) -> Submission:
@@ -132,9 +133,10 @@ def _notebook(path: Path, text: str) -> Submission:
         raise Unreadable(f"{shown(path)} is not a notebook: it has no cells")
     if len(found) > MOST_CELLS:
         raise Unreadable(f"{shown(path)} has {len(found)} cells, more than the {MOST_CELLS} that are read")
-    about = _dictionary(_dictionary(book.get("metadata")).get("labkit"))
+    metadata = _dictionary(book.get("metadata"))
+    about, python = _dictionary(metadata.get("labkit")), _text(_dictionary(metadata.get("language_info")).get("version"))
     cells = tuple(_cell(number, cell) for number, cell in enumerate(found, 1))
-    return _small(Submission(shown(path), cells, _text(about.get("digest")), _text(about.get("assignment"))))
+    return _small(Submission(shown(path), cells, _text(about.get("digest")), _text(about.get("assignment")), python=python))
 
 
 def _raw_cells(book: Any) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ import pytest
 from labkit.classroom import doctor
 from labkit.errors import PostgresUnavailable
 
-PARTS = {"python", "sqlite", *doctor.EXTRAS, "postgres", "processes", "isolation", "folder", "environment"}
+PARTS = {"python", "sqlite", *doctor.EXTRAS, "postgres", "processes", "isolation", "folder", "exercises", "environment"}
 
 
 def by_part():
@@ -54,3 +54,24 @@ def test_exit_code(monkeypatch):
     assert said == ["ok a            x", "-- b            y"]
     monkeypatch.setattr(doctor, "look", lambda: [doctor.Finding(doctor.MISSING, "a", "x")])
     assert doctor.command(said.append) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "sign", "said"),
+    [
+        (None, doctor.LIMITED, "none in"),
+        ("import sys\nsys.exit(0)\n", doctor.MISSING, "announce.py cannot be used: SystemExit: 0"),
+        ("def\n", doctor.MISSING, "announce.py cannot be used: SyntaxError"),
+        ("from labkit.checks.retry import EXERCISE\n", doctor.MISSING, "must hold an EXERCISE whose id is 'announce'"),
+    ],
+    ids=["no check", "leaves", "does not parse", "another's id"],
+)
+def test_a_courses_own_exercises(monkeypatch, tmp_path, check, sign, said):
+    """The folder that is named is looked into: what cannot be used there is told, and that nothing is there."""
+    if check is not None:
+        (tmp_path / "announce.py").write_text(check)
+    monkeypatch.setenv("LABKIT_EXERCISES", str(tmp_path))
+    found = by_part()["exercises"]
+    assert (found.sign, said in found.text) == (sign, True), found
+    monkeypatch.setenv("LABKIT_EXERCISES", str(tmp_path / "nowhere"))
+    assert "which is no folder" in by_part()["exercises"].text

@@ -246,3 +246,17 @@ def test_page_names():
     assert names["ann"] == "ann"
     assert len({name.casefold() for name in names.values()}) == len(names)
     assert all(name.strip(".") and "/" not in name and ".." not in name for name in names.values())
+
+
+@pytest.mark.parametrize(("version", "told"), [("99.1.0", True), ("3.11.0", False), ("", False), ("new", False), ("3", False)])
+def test_written_with_a_newer_python(returned, course, tmp_path, notebooks_run, version, told):
+    """An answer that ours does not understand may be right elsewhere: where the notebook says so a person is told, and the learner which Python it was."""
+    book = json.loads((course / "solutions/backoff.ipynb").read_text())
+    answer = next(cell for cell in book["cells"] if cell["metadata"].get("labkit", {}).get("role") == "solution")
+    answer["source"] = ["# labkit: backoff\n", "def backoff_delay(attempt, *, base, cap, rng, retry_after=None) wherever newer:\n", "    return 1\n"]
+    book["metadata"]["language_info"] = {"name": "python", "version": version}
+    (tmp_path / "class/eva").mkdir(parents=True)
+    (tmp_path / "class/eva/backoff.ipynb").write_text(json.dumps(book))
+    entry = graded(tmp_path / "class", course, tmp_path / "report").rows[0].entries["backoff"]
+    assert (entry.state, "does not parse" in entry.reason, "read by Python 3." in entry.reason) == ("error", True, True)
+    assert [flag.kind for flag in entry.flags if flag.kind == "other Python"] == ["other Python"] * told

@@ -82,3 +82,14 @@ def test_a_report_that_can_be_written(tmp_path):
     places.ready(tmp_path / "a/report")
     places.ready(tmp_path / "a/report")
     assert list((tmp_path / "a/report").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [*places.FILES, places.LEARNERS])
+def test_something_in_the_way_of_the_report(tmp_path, name):
+    """A folder where a file of the report goes, or a file where its folder goes, is told before anything is graded."""
+    if name == places.LEARNERS:
+        (tmp_path / name).touch()
+    else:
+        (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match=f"{name} is in the way of the report's own: name another folder with --out"):
+        places.ready(tmp_path)
