@@ -16,6 +16,10 @@ from labkit.errors import UsageError
 Kind = Literal["notebooks", "exercises"]
 KINDS: tuple[Kind, ...] = ("notebooks", "exercises")
 
+EXERCISES = (  # in the order in which a course takes them
+    "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
+    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent", "invariant",
+)  # fmt: skip
 OWN_EXERCISES = "LABKIT_EXERCISES"  # names the folder with the checks of a course's own exercises
 INSTRUCTOR = "instructor"  # beside the lessons, and not for learners
 

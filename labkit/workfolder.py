@@ -176,10 +176,8 @@ def _means(asked: str, here: Path | None, name: str, folder: Path) -> bool:
 
 def _names(originals: Iterable[str], by_id: dict[str, str]) -> list[str]:
     """What can be asked for: the exercises in the order of the course, then the lessons."""
-    from labkit.checks.registry import ids
-
-    course = ids()
-    ordered = sorted(by_id, key=lambda id: course.index(id) if id in course else len(course))
+    order = {exercise: place for place, exercise in enumerate(material.EXERCISES)}
+    ordered = sorted(by_id, key=lambda id: order.get(id, len(order)))
     return ordered + [Path(name).stem for name in originals if name.startswith("notebooks/") and name.endswith(".ipynb")]
 
 

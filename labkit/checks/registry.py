@@ -16,12 +16,10 @@ from pathlib import Path
 
 from labkit.checks.exercise import Exercise, seed_of
 from labkit.errors import UsageError
+from labkit.material import EXERCISES
 from labkit.material import OWN_EXERCISES as FOLDER
 
-IDS = (
-    "warmup", "retry", "backoff", "idempotency", "deadline", "resume", "patch", "context",
-    "checkpoint", "claim", "lease", "backpressure", "saga", "deploy_saga", "endpoint", "sse", "agent", "invariant",
-)  # fmt: skip
+IDS = EXERCISES  # labkit's own
 
 
 def ids() -> tuple[str, ...]:
