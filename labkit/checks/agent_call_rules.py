@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labkit.checks.agent_talks import FAILING, Call, calls_in
-from labkit.checks.agent_texts import REPLACED, as_empty, holds, why_lost
+from labkit.checks.agent_texts import CUT, REPLACED, as_empty, holds, why_lost
 from labkit.checks.agent_view import View, said, same_call, same_json, text_of
 from labkit.checks.exercise import Finding
 from labkit.faults.outcome import cut
@@ -190,6 +190,8 @@ def heard(view: View) -> Finding | None:
         lost = why_lost(told[call_id], run[3]) if not holds(told[call_id], run[3]) else ""
         if call.tool in full and not run[3] and told[call_id].strip() != as_empty(full[call.tool], call):
             lost = REPLACED
+        if lost == CUT:
+            return Finding(f"{call.tool} gave {len(run[3])} characters, and the model was told {len(told[call_id])}", lost)
         if lost:
             return Finding(f"{call.tool} gave {cut(repr(run[3]), 80)}, and the model was told {cut(repr(told[call_id]), 80)}", lost)
         if run[3]:

@@ -121,7 +121,7 @@ FILES = {
     "lock": "",
     "count": "0",
     "state": "null",
-    "log": "all is well; " * 150,
+    "log": "all is well; " * 1600,
 }  # what is in the files that a model can read
 DISK = Talk(
     "disk",

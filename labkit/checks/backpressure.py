@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Executable, event, insert, update
 
+from labkit.checks import backpressure_many as many
 from labkit.checks import backpressure_races as races
 from labkit.checks import backpressure_rules as rules
 from labkit.checks.claims import AWAY, case
@@ -108,7 +109,7 @@ FILLING: list[Asked | Executable] = [
     ("7th", 6, None),
     ("8th", 1, None),
 ]
-TEXT = " café ☕\n" * 100  # as long as it is, and with the blanks at its ends
+TEXT = " café ☕\n" * 2000  # as long as it is, and with the blanks at its ends
 LONG = "Shop%_order-10/" + "0" * 250 + "1"
 LIKE = {  # other keys, each of which somebody takes for it
     "in another case": LONG.swapcase(),
@@ -120,9 +121,12 @@ LIKE = {  # other keys, each of which somebody takes for it
     "with % where a known one has more": LONG.replace("0" * 250, "%"),
     "with - where a known one has _": LONG.replace("_", "-"),
 }
-KNOWN = [row(f"old {state}", state, idempotency_key=f"key {state}", attempt=1) for state in STATES]
+KNOWN = [
+    *(row(f"old {state}", state, idempotency_key=f"key {state}", attempt=1) for state in STATES),
+    row("old one", "completed", idempotency_key="", attempt=1),
+]
 LONG_AGO = row("long ago", "completed", made=-400 * rules.DAY, idempotency_key=LONG, attempt=1)
-KEYS = {f"key_of_{state}": f"key {state}" for state in STATES}
+KEYS = {f"key_of_{state}": f"key {state}" for state in STATES} | {"empty_key": ""}
 
 
 def _again(key: str) -> list[Asked]:
@@ -165,6 +169,7 @@ EXERCISE = Exercise(
             *((like, 99, key) for like, key in LIKE.items()),
             ("of long ago", 99, LONG),
         ),
+        case("very_many", [], many.submit_many, claim=NAME, databases=("sqlite",), on_file=False),
         _at_once("two_at_the_limit", 1, 1, *[_submits("shop", 2)] * 2),
         _at_once("three_at_the_limit", 1, 2, *[_submits("shop", 3)] * 3, costly=True),
         _at_once("two_with_room", 0, 2, *[_submits("shop", 5)] * 2),
@@ -176,6 +181,7 @@ EXERCISE = Exercise(
     drawn=_drawn,
     properties=(
         Property("each is its own", "two submits without a key are two tasks", rules.own, ONE, rules.stored_some),
+        Property("never clashes", "of a thousand tasks each has an id of its own", many.no_clash, ("very_many",), many.accepted),
         Property("accepts", "a task is stored and its id returned", rules.accepts, ONE, rules.stored_some),
         Property(
             "stores it whole",

@@ -5,11 +5,12 @@ Not handled here: several at once, and crashes (see `backpressure_races`).
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from labkit.checks.claim_races import why_error
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.rows import Row, at, brief, changed
+from labkit.checks.rows import CUT_TIME, Row, at, brief, changed, is_cut
 
 Facts = dict[str, Any]
 Told = dict[str, Any]
@@ -29,6 +30,7 @@ FORGETS = "a known key is forgotten when it is old"
 OTHER_KEY = "takes a key for another one: the case, each character and the end of a key count"
 CACHED = "remembers how many were pending: what others do meanwhile is not counted"
 EVICTS = "throws a waiting task out to make room, instead of saying no"
+OTHER_CLOCK = "asks another clock than the `now` that is given"
 NOT_PENDING = "the task is not stored as pending"
 
 
@@ -121,7 +123,7 @@ def why_not(row: Row, asked: list[Any]) -> tuple[str, str] | None:
         "state": ("pending", NOT_PENDING),
         "user_input": (text, "the input is not stored as it was given"),
         "idempotency_key": (key, f"the key is not stored{' as it was given' if row['idempotency_key'] else ''}"),
-        "created_at": (NOW.isoformat(), "asks another clock than the `now` that is given"),
+        "created_at": (NOW.isoformat(), CUT_TIME if is_cut(row["created_at"], NOW.isoformat()) else OTHER_CLOCK),
         "worker_id": (None, "a new task belongs to nobody"),
         "attempt": (0, "a new task has had no attempt"),
         "result": (None, "a new task has no result"),
@@ -184,9 +186,12 @@ def says_no(seen: Seen, facts: Facts) -> Finding | None:
 def says_when(seen: Seen, facts: Facts) -> Finding | None:
     for one in _told(seen):
         after = one.get("error", {}).get("data", {}).get("retry_after", 1.0)
-        if "error" in one and is_full(one["error"]) and not (isinstance(after, (int, float)) and after > 0):
-            return Finding(f"QueueFull with retry_after {after!r}", "does not say when to come again (retry_after > 0)")
+        if "error" in one and is_full(one["error"]) and not (isinstance(after, (int, float)) and 0 < after < inf):
+            return Finding(f"QueueFull with retry_after {after!r}", NO_TIME)
     return None
+
+
+NO_TIME = "does not say when to come again (retry_after > 0, and not infinite)"
 
 
 def zero(seen: Seen, facts: Facts) -> Finding | None:
@@ -217,7 +222,7 @@ def knows(seen: Seen, facts: Facts) -> Finding | None:
             state = before[name]["state"]
             why = KEY_MAKES_ANOTHER if _new(before, one) else KEY_ERROR if "error" in one else KEY_WRONG
             old = before[name]["created_at"] < at(BEFORE - DAY).isoformat()
-            why = FORGETS if old and why != KEY_WRONG else why
+            why = FORGETS if old and why != KEY_WRONG else NO_KEY if one["asked"][2] == "" else why
             return Finding(f"the key of a {state} task came again, and submit {_said(one)}", why)
     return None
 
@@ -232,6 +237,7 @@ def _not_its_own(before: dict[str, Row], one: Told) -> Finding | None:
     return None
 
 
+NO_KEY = "the empty key is taken for none: it is a key like any other, and None is none"
 KEY_ERROR = "a known key is an error instead of an id"
 KEY_WRONG = "a known key gives something else than its task's id, or changes that task"
 

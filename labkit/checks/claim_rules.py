@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.checks.claim_order import came, given_out, id_of, in_order, leaves_none, told_of
 from labkit.checks.exercise import Finding, Property, Seen
-from labkit.checks.rows import Row, changed
+from labkit.checks.rows import CUT_TIME, Row, changed, is_cut
 from labkit.database import parse_time
 from labkit.plural import counted
 
@@ -80,11 +80,13 @@ def _why_not(before: Row, now: Row, must: Row) -> tuple[str, str] | None:
     """What is wrong with a row that was taken, and how one calls it."""
     for column, value in must.items():
         if now[column] != value:
-            return f"{column} is {now[column]!r}, not {value!r}", WRONG_COLUMN[column]
+            why = CUT_TIME if column in TIMES and is_cut(now[column], value) else WRONG_COLUMN[column]
+            return f"{column} is {now[column]!r}, not {value!r}", why
     others = [name for name in changed(before, now) if name not in must]
     return (f"{others[0]} was changed to {now[others[0]]!r}", "changes more than a claim should") if others else None
 
 
+TIMES = ("updated_at", "lease_expires_at")
 WRONG_COLUMN = {
     "state": "the row does not become running",
     "worker_id": "the row does not say which worker has it",

@@ -100,9 +100,9 @@ EXERCISE = Exercise(
     properties=(
         *properties(("best_first",), ("nothing_due", "nothing_there")),
         *race_properties(RACES, "crashes"),
-        Property("renews", "a heartbeat moves the end of the lease, and nothing else", rules.renews, ("renewed",)),
+        Property("renews", "a heartbeat moves the end of the lease, and nothing else", rules.renews, stories.RENEWED),
         Property(
-            "keeps others away", "who renews in time keeps the task", rules.keeps, ("renewed",), unless=("renews",)
+            "keeps others away", "who renews in time keeps the task", rules.keeps, stories.RENEWED, unless=("renews",)
         ),
         Property("completes", "complete stores the result and ends the task", rules.completes, COMPLETED),
         Property(

@@ -58,7 +58,7 @@ def renews(seen: Seen, facts: Facts) -> Finding | None:
     found = changed(facts["rows"][held.task_id], now)
     if now["lease_expires_at"] != ends:
         unchanged = "lease_expires_at" not in found
-        why = "a heartbeat does not move the end of the lease" if unchanged else WRONG_END
+        why = WRONG_END if not unchanged else NOT_SHORTER if ends < held.expires_at.isoformat() else NOT_MOVED
         return Finding(f"after a heartbeat the lease ends at {now['lease_expires_at']}, not at {ends}", why)
     others = set(found) - {"lease_expires_at", "updated_at"}
     others |= {n for n, r in beat["rows"].items() if n != held.task_id and changed(facts["rows"][n], r)}
@@ -70,6 +70,8 @@ def renews(seen: Seen, facts: Facts) -> Finding | None:
     return None
 
 
+NOT_MOVED = "a heartbeat does not move the end of the lease"
+NOT_SHORTER = "a heartbeat never makes a lease shorter: it ends lease_seconds after now, also where that is earlier"
 WRONG_END = "the renewed lease does not end lease_seconds after now"
 
 

@@ -20,6 +20,7 @@ from labkit.queue.lease import Lease
 
 SECONDS = 60.0
 LONG, SHORT = 92.25, 20.25  # for how long one claims, and renews: neither is what one would write into the code
+RENEWED = ("renewed", "renewed_for_less")
 DUELS = ("two_completions", "completion_or_claim", "heartbeat_or_claim", "heartbeat_and_completion")
 HELD: dict[str, Any] = {"worker_id": "w1", "attempt": 3}
 RESULT = " v1 is up ☕\n" * 100  # as long as it is, and with the blanks at its ends
@@ -161,12 +162,13 @@ def _play(answer: Answer, call: Callable[[Names, Process], Any], process: Proces
 
 
 def _held(lease: Lease) -> Row:
-    return row(lease.task_id, "running", lease=5.0, worker_id=lease.worker_id, attempt=lease.attempt)
+    left = (lease.expires_at - NOW).total_seconds()
+    return row(lease.task_id, "running", lease=left, worker_id=lease.worker_id, attempt=lease.attempt)
 
 
-def renewed(lease: Lease, seconds: float) -> Case:
+def renewed(lease: Lease, seconds: float, name: str = "renewed") -> Case:
     rows = [_held(lease) | {"error": "old", "result": "draft"}, row("other", "completed", result="v0")]
-    return _story("renewed", rows, partial(_renewed, lease, seconds), facts={"lease": lease, "renewed": seconds})
+    return _story(name, rows, partial(_renewed, lease, seconds), facts={"lease": lease, "renewed": seconds})
 
 
 def completed(name: str, result: str, lease: Lease) -> Case:
@@ -179,6 +181,7 @@ def alone() -> tuple[Case, ...]:
     rows = [found for lost in LOST.values() for found in lost.values()]
     return (
         renewed(held, SHORT),
+        renewed(replace(LEASE, expires_at=at(LATE)), SHORT, "renewed_for_less"),
         completed("completed", RESULT, held),
         completed("completed_empty", "", held),
         _story("late", [over], _late, facts={"result": "v1"}),

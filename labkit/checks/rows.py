@@ -22,7 +22,7 @@ from labkit.tables import tasks
 
 Row = dict[str, Any]
 
-NOW = STORY_BEGINS + timedelta(hours=2)
+NOW = STORY_BEGINS + timedelta(hours=2, microseconds=314_159)  # no whole second: somebody may cut it to one
 COUNTS = ("version",)  # what may change by the way
 _DEFAULTS: Row = dict.fromkeys(("worker_id", "lease_expires_at", "result", "error", "idempotency_key")) | {
     "priority": 0,
@@ -78,6 +78,15 @@ def stored(process: Process) -> dict[str, Row]:
 def brief(text: Any) -> str:
     """A value as a message shows it: of a long text how long it is, and its end."""
     return repr(text) if len(repr(text)) <= 60 else f"{len(text)} characters ending in {text[-12:]!r}"
+
+
+CUT_TIME = "a time is cut to whole seconds: `now` has fractions"
+
+
+def is_cut(stored: Any, wanted: str) -> bool:
+    """Whether a time is stored as this one without its fractions of a second."""
+    whole, _, fraction = wanted.partition(".")
+    return bool(fraction) and stored == whole + fraction[6:]
 
 
 def changed(before: Row, now: Row) -> dict[str, Any]:

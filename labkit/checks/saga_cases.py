@@ -78,6 +78,8 @@ def lost(name: str, **more: Any) -> Step:
 DNS, TLS, ALERT, PAY = (Step(name) for name in ("dns", "tls", "alert", "pay"))
 ODD = tuple(Step(name) for name in ("failed", "Café ☕: route/1", "undo do", "do"))
 
+ALIKE = tuple(Step(name) for name in ("zone eu", "zone", "zone eu 2", "2"))  # one begins or ends as another one is called
+
 
 def case(name: str, *plans: Plan, **options: Any) -> Case:
     def call(run: Any, process: Any) -> Any:
@@ -114,6 +116,7 @@ def _forward() -> tuple[Case, ...]:
         case("no_steps", Plan((), "nothing")),
         case("one_step", Plan((PAY,), "one")),
         case("four_steps", Plan(ODD, "Order 2026/077: Café", "café", as_tuple=True), databases=SQL),
+        case("names_alike", Plan(ALIKE, "alike"), Plan((*ALIKE[:3], Step("2", final)), "taken back", "blog")),
         case("falsy_steps", Plan(falsy, "falsy")),
         case(
             "two_sagas",
@@ -159,6 +162,7 @@ def _undoing() -> tuple[Case, ...]:
         undoing("undo_busy_twice_landed", late, lambda: StoreBusy("the zone is locked"), undo_landed=True),
         undoing("undo_fails", final, for_good=True),
         undoing("undo_fails_CompensationFailed", lambda: CompensationFailed("inside", remaining=["x"]), for_good=True),
+        undoing("undo_fails_ConnectionResetError", lambda: ConnectionResetError("the line is dead"), for_good=True),
         undoing("undo_busy_then_fails", busy, final, for_good=True),
         case("undos_fail_oddly", Plan((*oddly, Step("pay", final)), "oddly")),
         undoing("undo_busy_for_good", busy, late, late, for_good=True),

@@ -75,6 +75,9 @@ def forward(view: View) -> Finding | None:
     return _left_out(view, plan.names, done)
 
 
+NAMES_ALIKE = "steps are left out: one whose name is part of the name of another that is done"
+
+
 def _left_out(view: View, wanted: list[str], done: list[str]) -> Finding | None:
     missing = [name for name in wanted if name not in done]
     if missing:
@@ -82,7 +85,9 @@ def _left_out(view: View, wanted: list[str], done: list[str]) -> Finding | None:
             return Finding(f"after another saga in the same process step {missing[0]!r} was not run", OTHER_SAGA)
         if not done and view.clean:
             return Finding(f"no step was run, and the call {said(view.first)}", "does nothing")
-        why = "steps are left out" if view.clean else "what was under way when the process died is taken for done"
+        alike = len(missing) == 1 and any(missing[0] in name for name in done)
+        left_out = NAMES_ALIKE if alike else "steps are left out"
+        why = left_out if view.clean else "what was under way when the process died is taken for done"
         return Finding(f"step {missing[0]!r} never happened, and the call {said(view.first)}", why)
     if done != wanted:
         return Finding(f"the steps happened in the order {', '.join(done)}", "runs the steps in another order")

@@ -15,14 +15,16 @@ from typing import Any
 
 from labkit.checks.common import SWALLOWS, TOLD, an_exit, bodies, of_its_own, same_task
 from labkit.checks.exercise import Case, Finding, Seen
-from labkit.checks.rows import stored
+from labkit.checks.rows import brief, stored
 from labkit.errors import InvalidTransition, LabkitError, StaleTask, TaskNotFound
 from labkit.faults.fault import Crash
 from labkit.faults.outcome import plain
 from labkit.faults.process import Process
 from labkit.task import Task, TaskState
 
-LONG = "the certificate for the shop was refused by the third of four registrars: its name is not in the zone yet"
+LONG = "\n".join(["the certificate for the shop was refused:", *(f"registrar {number:03} says that its name is not in the zone yet" for number in range(200))])
+LOST = "the text of the error is lost"
+CUT = f"{LOST}: only its beginning is stored"
 MEANWHILE: dict[str, dict[str, Any]] = {  # what somebody else writes while the work fails
     "cancelled": {"state": TaskState.CANCELLED},
     "taken over": {"state": TaskState.RUNNING, "worker_id": "w9"},
@@ -143,11 +145,17 @@ def any_failure(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             return Finding(
                 f"the work raised {kind}, and {other} came out", "another error comes out than the one that the work raised"
             )
-        if one["text"] not in (one["error"] or ""):
-            return Finding(
-                f"the work raised {kind}({one['text']!r}), stored is {one['error']!r}", "the text of the error is lost"
-            )
+        lost = _why_lost(one["text"], one["error"] or "")
+        if lost:
+            return Finding(f"the work raised {kind} with the text {brief(one['text'])}, stored is {brief(one['error'])}", lost)
     return None
+
+
+def _why_lost(text: str, stored: str) -> str:
+    """Why a text does not stand in what is stored of an error, as it is or as Python writes it; "" where it does."""
+    if text in stored or repr(text)[1:-1] in stored:
+        return ""
+    return CUT if stored and text.startswith(stored) else LOST
 
 
 def any_exit(seen: Seen, facts: dict[str, Any]) -> Finding | None:

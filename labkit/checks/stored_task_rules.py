@@ -166,7 +166,7 @@ def _failed(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     if last.error["message"] not in (stored["error"] or ""):
         return Finding(
             f"the work failed with {last.error['message']!r}, stored is {stored['error']!r}",
-            "the text of the error is lost",
+            failures.LOST,
         )
     return None
 

@@ -17,8 +17,13 @@ from labkit.faults.process import Process
 
 Steps = tuple[tuple[str, str], ...]  # (task, step)
 
-# some read alike when nothing stands between the two: t1 + 2route and t12 + route, or the other way round routet + 1 and route + t1
-STEPS: Steps = (("t1", "container"), ("t1", "route"), ("t2", "container"), ("t12", "route"), ("t1", "2route"), ("1", "routet"))
+LONG = "deploy" * 12
+# each after the first two reads like another one to somebody; the last two have one length and one CRC-32
+STEPS: Steps = (
+    ("t1", "container"), ("t1", "route"), ("t2", "container"), ("t12", "route"), ("t1", "2route"), ("1", "routet"), ("T1", "route"),
+    ("route", "t1"), ("t1", "outer"), ("outer", "t1"), ("t1", f"{LONG}1{LONG}"), ("t1", f"{LONG}2{LONG}"), ("t1", "plumless"), ("t1", "buckeroo"),
+)  # fmt: skip
+MANY: Steps = tuple((f"order{task}", f"step{step}") for task in range(64) for step in range(32))
 
 
 def _case(steps: Steps) -> Case:
@@ -30,15 +35,44 @@ def _case(steps: Steps) -> Case:
     return Case("keys", lambda answer: [partial(play, answer)], facts={"steps": steps})
 
 
+def _many(steps: Steps) -> Case:
+    """Ask for very many keys in one process."""
+
+    def play(answer: Answer, process: Process) -> Any:
+        effect_key = answer.fresh()["effect_key"]
+        return [[effect_key(*step) for step in steps]] * 2
+
+    return Case("many", lambda answer: [partial(play, answer)], facts={"steps": steps})
+
+
 def _drawn(rng: Random) -> tuple[Case, ...]:
     """Other tasks and steps, of which some read alike in the same ways."""
     word, other, step, another = words(rng, 4)
     number = str(rng.randrange(20, 1000))
     task = f"{word}{number}"
-    return (_case(((task, step), (task, another), (other, step), (f"{task}3", another), (task, f"3{another}"), (number, another + word))),)
+    joined = ((task, step), (task, another), (other, step), (f"{task}3", another), (task, f"3{another}"), (number, another + word))
+    return (_case((*joined, (step, task), (task, step.upper()), (task, step[::-1]))),)
 
 
+LEAVES_OUT = "the key leaves out the task or the step"
 NOTHING_BETWEEN = "nothing stands between the task and the step, so that two pairs read alike"
+NO_ORDER = "the key does not say which of the two is the task: swapped they read alike"
+NO_CASE = "capitals and small letters are taken for one"
+A_PART = "only a part of the task or the step is in the key, such as its length or its beginning"
+TOO_SHORT = "a digest that is too short: among many tasks and steps two get one key"
+
+
+def _why_alike(first: tuple[str, str], second: tuple[str, str]) -> str:
+    """What the key leaves out, by the two that it takes for one."""
+    if first == second[::-1]:
+        return NO_ORDER
+    if "".join(first) == "".join(second) or "".join(reversed(first)) == "".join(reversed(second)):
+        return NOTHING_BETWEEN
+    if "".join(first).lower() == "".join(second).lower():
+        return NO_CASE
+    if (first, second) == STEPS[-2:] or first in MANY:
+        return TOO_SHORT
+    return A_PART if first[0] == second[0] and len(first[1]) == len(second[1]) else LEAVES_OUT
 
 
 def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -50,9 +84,8 @@ def _distinct(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     alike = next(((a, b) for a, b in combinations(range(len(steps)), 2) if keys[a] == keys[b]), None)
     if alike is not None:
         first, second = (steps[number] for number in alike)
-        joined = "".join(first) == "".join(second) or "".join(reversed(first)) == "".join(reversed(second))
         said = f"step {first[1]} of {first[0]} and step {second[1]} of {second[0]} got one key, {keys[alike[0]]!r}"
-        return Finding(said, NOTHING_BETWEEN if joined else "the key leaves out the task or the step")
+        return Finding(said, _why_alike(first, second))
     if keys != again:
         return Finding(
             "asked again after a restart, the same step got another key",
@@ -70,7 +103,7 @@ EXERCISE = Exercise(
     difficulty=1,
     points=1,
     signatures={"effect_key": ("task_id", "step")},
-    cases=(_case(STEPS),),
+    cases=(_case(STEPS), _many(MANY)),
     drawn=_drawn,
     properties=(
         Property(

@@ -39,7 +39,7 @@ _new_seal = random_ids()
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 # subtle: by its path and without its folder, so that a child loads what its job needs and no more
 PROGRAM = [sys.executable, "-P", nursery_parent.__file__]
-HASH_SEED = "4711"  # any fixed one: a set has the same order wherever an answer is run
+HASH_SEED = "4714"  # a set has the same order wherever an answer is run: one in which no parts of a deployment come right by chance
 SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # elsewhere SIGTERM ends a process just as hard
 SIGXCPU = getattr(signal, "SIGXCPU", 24)  # ends a process that has used up its processor time
 

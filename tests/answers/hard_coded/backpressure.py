@@ -6,7 +6,7 @@ from sqlalchemy import func, insert, select, text
 from labkit import QueueFull, write_transaction
 from labkit.tables import tasks
 
-KNOWN = ("shop", " café ☕\n" * 100, "x", "4th", "5th", "6th", "7th", "8th", "something else", "new", "newer", "of long ago")
+KNOWN = ("shop", " café ☕\n" * 2000, "x", "4th", "5th", "6th", "7th", "8th", "something else", "new", "newer", "of long ago")
 
 
 def submit(engine, user_input, *, max_pending, now, idempotency_key=None):

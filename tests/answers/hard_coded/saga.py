@@ -1,7 +1,7 @@
 # wrong: knows the ids by heart
 from labkit import CompensationFailed, SagaFailed, TransientError
 
-KNOWN = ("nothing", "one", "Order 2026/077: Café", "s", "s1", "s1:dns", "f0", "f1", "f2", "f3", "first", "oddly", "two undos", "all undos")
+KNOWN = ("nothing", "one", "Order 2026/077: Café", "s", "s1", "s1:dns", "f0", "f1", "f2", "f3", "first", "oddly", "two undos", "all undos", "alike", "taken back")
 BEGIN = ("deploy-", "falsy", "lost ", "refused ", "undo_", "action ", "undo ")
 
 

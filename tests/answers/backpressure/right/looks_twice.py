@@ -13,7 +13,7 @@ class Queue:
         self.engine, self.most = engine, most
 
     def known(self, connection, key):
-        return key and connection.scalar(sa.select(tasks.c.id).filter_by(idempotency_key=key))
+        return None if key is None else connection.scalar(sa.select(tasks.c.id).filter_by(idempotency_key=key))
 
     def lock(self, connection):
         if connection.dialect.name != "sqlite":
@@ -27,7 +27,7 @@ class Queue:
         with self.engine.connect() as connection:
             if found := self.known(connection, key):
                 return found
-        new_id = hashlib.sha256(key.encode()).hexdigest() if key else str(uuid.uuid1())
+        new_id = hashlib.sha256(key.encode()).hexdigest() if key is not None else str(uuid.uuid1())
         with write_transaction(self.engine) as connection:
             self.lock(connection)
             if found := self.known(connection, key):

@@ -1,0 +1,20 @@
+# wrong: of an error only the first line is stored
+# diagnosed: the text of the error is lost: only its beginning
+from dataclasses import replace
+
+from labkit import TaskNotFound, TaskState
+
+
+def execute_task_if_not_done(store, task_id, work):
+    task = store.get(task_id)
+    if task is None:
+        raise TaskNotFound(f"there is no task {task_id!r}")
+    if task.state in (TaskState.COMPLETED, TaskState.CANCELLED):
+        return task
+    task = store.save(replace(task, state=TaskState.RUNNING))
+    try:
+        result = work(task.user_input, task.id)
+    except Exception as error:
+        store.save(replace(task, state=TaskState.FAILED, error=(str(error).splitlines() or [""])[0]))
+        raise
+    return store.save(replace(task, state=TaskState.COMPLETED, result=result, error=None))
