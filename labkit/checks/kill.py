@@ -20,8 +20,9 @@ from labkit.checks.limits import MOST_OUTPUT, Capped, quiet
 from labkit.checks.listening import FORGED
 from labkit.clock import SystemClock
 from labkit.errors import LabkitError
+from labkit.faults.child import SIGKILL, Child
 from labkit.faults.kill import Killer, live, told
-from labkit.faults.nursery import SIGKILL, Child, Nursery, Report
+from labkit.faults.nursery import Nursery, Report
 from labkit.faults.outcome import Outcome
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
 from labkit.faults.schedule import Schedule

@@ -19,7 +19,8 @@ from labkit.checks.host import kind_of
 from labkit.checks.judge import Covered, Jury
 from labkit.checks.whereabouts import ask, in_words
 from labkit.clock import SystemClock
-from labkit.faults.nursery import SIGXCPU, Nursery, Overtime
+from labkit.faults.child import SIGXCPU, Overtime
+from labkit.faults.nursery import Nursery
 from labkit.plural import counted
 
 

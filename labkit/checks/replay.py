@@ -20,8 +20,9 @@ from labkit.checks.run import lacking, nursery_with, room
 from labkit.checks.texts import printable
 from labkit.checks.whereabouts import ask, in_words
 from labkit.errors import UsageError
+from labkit.faults.child import Child, Overtime
 from labkit.faults.database_world import check_kind
-from labkit.faults.nursery import Child, Nursery, Overtime
+from labkit.faults.nursery import Nursery
 from labkit.faults.schedule import Token
 from labkit.faults.trace import Trace
 

@@ -24,8 +24,9 @@ from typing import Any
 
 from labkit.checks import wire
 from labkit.checks.cells import parse, place
+from labkit.faults.child import Child
 from labkit.faults.fault import Crash
-from labkit.faults.nursery import Child, Report
+from labkit.faults.nursery import Report
 from labkit.faults.outcome import ANSWER, line_of_answer
 from labkit.faults.process import Process
 from labkit.faults.record import Record, renamed

@@ -12,9 +12,9 @@ from labkit.checks.kill import AnswerKiller, Hurry, Said
 from labkit.checks.listening import FORGED
 from labkit.classroom.walls import Walls
 from labkit.cloud import CHANGES
+from labkit.faults.child import SIGKILL, Child
 from labkit.faults.held import Holder
 from labkit.faults.kill import told
-from labkit.faults.nursery import SIGKILL, Child
 from labkit.faults.outcome import Outcome
 from labkit.faults.runner import Generation, Runner
 from labkit.faults.schedule import Injection

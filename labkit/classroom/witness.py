@@ -26,8 +26,8 @@ from labkit.checks.listening import FORGED, PATIENCE, Patience, last_line
 from labkit.classroom.held_killer import ODD, HeldKiller
 from labkit.classroom.walls import Walls
 from labkit.clock import SystemClock
+from labkit.faults.child import Overtime
 from labkit.faults.held import Holder
-from labkit.faults.nursery import Overtime
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
 from labkit.faults.schedule import Injection, Schedule, Token
 from labkit.faults.world import World

@@ -18,9 +18,10 @@ from typing import Any
 import cloudpickle  # type: ignore[import-untyped]
 
 from labkit.errors import LabkitError
+from labkit.faults.child import SIGKILL, Child
 from labkit.faults.gate import Alone, Gate
 from labkit.faults.held import HeldLedger
-from labkit.faults.nursery import SIGKILL, Child, Nursery, Report
+from labkit.faults.nursery import Nursery, Report
 from labkit.faults.process import Outcome, Process, run_body
 from labkit.faults.runner import MOST_RESTARTS, Generation, Runner
 from labkit.faults.scenario import End, Scenario

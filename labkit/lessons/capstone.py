@@ -26,7 +26,8 @@ from labkit.cloud import CHANGES, Cloud, Effect, FileLedger, resources
 from labkit.database import open_engine
 from labkit.errors import SagaFailed, TerminalError
 from labkit.faults import Process, Scenario
-from labkit.faults.nursery import SIGKILL, Report
+from labkit.faults.child import SIGKILL
+from labkit.faults.nursery import Report
 from labkit.faults.scenario import Body
 from labkit.invariants import Story, System, Trace, systems
 from labkit.invariants.rules import RULES, Rule

@@ -24,8 +24,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from labkit.clock import SystemClock
 from labkit.database import reading, write_transaction
 from labkit.errors import LabkitError, StoreBusy, UsageError
+from labkit.faults.child import SIGKILL, Child
 from labkit.faults.folder import new_folder
-from labkit.faults.nursery import SIGKILL, Child, Nursery
+from labkit.faults.nursery import Nursery
 from labkit.ids import counted_ids
 from labkit.lessons.capstone import CLOSED, HURRY, LIMIT, MANY, ORDERS, SEED, SYSTEMS, database, ledger, places
 from labkit.lessons.capstone_left import Left

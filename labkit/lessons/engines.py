@@ -18,7 +18,7 @@ from typing import Any
 from labkit.clock import SystemClock
 from labkit.cloud import Act, Cloud, FileLedger
 from labkit.errors import TerminalError, TransientError
-from labkit.faults.nursery import SIGKILL
+from labkit.faults.child import SIGKILL
 
 APP = "shop"
 SECRET = "hunter2"

@@ -20,8 +20,9 @@ from typing import Any
 
 from labkit.cloud import CHANGES, Effect, FileLedger, resources
 from labkit.errors import LabkitError, UsageError
+from labkit.faults.child import SIGKILL
 from labkit.faults.folder import new_folder
-from labkit.faults.nursery import SIGKILL, Nursery
+from labkit.faults.nursery import Nursery
 from labkit.lessons.engines import APP, CROSSINGS, STEP_FIRST, STEPS, Steps
 from labkit.postgres import fresh_database
 

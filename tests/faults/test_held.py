@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from labkit.cloud import Cloud, Effect
+from labkit.faults.child import Child
 from labkit.faults.held import HeldLedger, Holder
-from labkit.faults.nursery import Child
 from labkit.faults.pipe import SelectedPipe
 from labkit.faults.world import World
 

@@ -15,7 +15,8 @@ import pytest
 
 from labkit.clock import SystemClock
 from labkit.faults import nursery as nurseries
-from labkit.faults.nursery import CAN_FORK, SIGKILL, Child, Nursery, NurseryDied, _read, starved
+from labkit.faults.child import SIGKILL, Child, _read, starved
+from labkit.faults.nursery import CAN_FORK, Nursery, NurseryDied
 
 JOBS = "tests.faults.nursery_jobs"
 needs_fork = pytest.mark.skipif(not CAN_FORK, reason="this system has no fork")
