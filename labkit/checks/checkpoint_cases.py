@@ -252,13 +252,13 @@ def drawn_cases(rng: Random) -> tuple[Case, ...]:
 
 def cases() -> tuple[Case, ...]:
     return (
-        _case("run_dies", _run_dies, BYSTANDERS, engine="sweep", costly=True),
+        _case("run_dies", _run_dies, BYSTANDERS, engine="sweep"),
         _case("saves", _saves, BYSTANDERS),
         _in_full(WHOLE),
         _resumed(RESUMES),
         _cleaned(CLEANUPS),
         _case("in_turn", _in_turn, BYSTANDERS, databases=SQL),
-        _case("cleanup_dies", _cleanup_dies, {**DYING, **BYSTANDERS}, engine="sweep", costly=True),
+        _case("cleanup_dies", _cleanup_dies, {**DYING, **BYSTANDERS}, engine="sweep"),
         _case("told_to_leave", _told_to_leave, {}),
         _case("busy", _busy, {}),
     )

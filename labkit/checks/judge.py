@@ -26,6 +26,7 @@ NOT_REACHED = "your code failed with an error of its own before this could be te
 UNHEARD_OF = "leaves a world that nobody thought of"
 TOO_SLOW = "too slow"
 NOT_FAR_ENOUGH = "no run came far enough to test this"
+FOLLOWS = "cannot be told while this is broken"
 LEFT_OUT = "not tested yet, since something else is broken"
 
 
@@ -133,7 +134,7 @@ class Jury:
         deeper = next((name for name in prop.unless if name in self.worst), None)
         worst = self.worst.get(prop.name) or self.slipped.get(prop.name)
         if worst is not None and deeper is not None:
-            return Judged(prop.name, NOT_EXERCISED, f"cannot be told while this is broken: {deeper}", claim=prop.claim)
+            return Judged(prop.name, NOT_EXERCISED, f"{FOLLOWS}: {deeper}", claim=prop.claim)
         if worst is not None:
             _, found, token = worst
             if found.message in slips:

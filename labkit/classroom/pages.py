@@ -25,7 +25,10 @@ from labkit.faults.paint import element, escape
 from labkit.plural import counted
 
 MOST_MISCONCEPTIONS = 30
-SHARED = "What was not tested earns nothing yet, and that every call ends earns nothing by itself."
+SHARED = (
+    "What was not tested earns nothing yet, and that every call ends earns nothing by itself. "
+    "What cannot be told while something else is broken is not counted."
+)
 AGAIN = "Changed the answer? Run its cell and the check in your notebook."
 
 STYLE = """

@@ -1,11 +1,13 @@
 """Points follow from verdicts alone, half of them from what the exercise is about, and a page shows their sum."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.checks import registry
-from labkit.checks.judge import BROKEN, HOLDS, NOT_EXERCISED, CheckReport, Judged
+from labkit.checks.judge import BROKEN, FOLLOWS, HOLDS, NOT_EXERCISED, CheckReport, Judged
 from labkit.checks.run import run_check
 from labkit.classroom.gradebook import Entry
 from labkit.classroom.points import FREE, earned, shares
@@ -79,6 +81,16 @@ def test_untested_earns_as_little_as_broken():
     report = of("idempotency", both)
     report.properties = [Judged(one.name, NOT_EXERCISED) if one.name == min(both) else one for one in report.properties]
     assert earned(report, 10) == earned(of("idempotency", both), 10)
+
+
+def test_what_follows_from_another_is_not_counted():
+    """A property that cannot be told while another one is broken costs nothing more, and earns nothing."""
+    report = of("sse", ["every update"])
+    before = earned(report, 15)
+    report.properties = [replace(one, verdict=NOT_EXERCISED, message=f"{FOLLOWS}: every update") if one.name == "goes on" else one for one in report.properties]
+    told = shares(report, 15)[0]
+    assert (told.properties, told.held) == (("every update", "closes"), ("closes",))
+    assert earned(report, 15) == before - 7.5 * (2 / 3 - 1 / 2)
 
 
 @given(st.data(), st.sampled_from(registry.IDS), st.integers(1, 40))
