@@ -44,13 +44,14 @@ GOOD_TO_KNOW = "A crash point is a place where the process was killed; a state i
 AGAIN = "Changed the answer? Run its cell, then this one."
 
 
-def page(report: CheckReport, drawing: str = "", again: str = AGAIN) -> str:
-    """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup; `again` is how one checks anew from here."""
+def page(report: CheckReport, drawing: str = "", again: str = AGAIN, file: str = "") -> str:
+    """The report as a fragment of HTML; `drawing` is the picture of the first broken property, as markup; `again` is how one checks anew from here, `file` is
+    what a replay must be told."""
     sign, cls = SIGNS.get(report.verdict, ("?", ""))
     head = element("div", f"{element('b', sign, cls=cls)} {escape(words.headline(report))}", cls="lk-verdict")
-    broken = [_broken(one, drawing) for one in [report.first_broken] if one is not None]
+    broken = [_broken(one, file, drawing) for one in [report.first_broken] if one is not None]
     out = [element("div", escape(report.message))] if report.properties and report.message else []
-    parts = [f"<style>{STYLE}</style>", head, *out, *broken, *_next(report, again), *_rest(report), *_printed(report)]
+    parts = [f"<style>{STYLE}</style>", head, *out, *broken, *_next(report, again), *_rest(report, file), *_printed(report)]
     return element("div", "".join(parts), cls=f"lk lk-check {cls}".strip())
 
 
@@ -59,19 +60,19 @@ def note(said: str) -> str:
     return element("div", f"<style>{STYLE}</style>{escape(said)}", cls="lk lk-check")
 
 
-def _rest(report: CheckReport) -> list[str]:
+def _rest(report: CheckReport, file: str) -> list[str]:
     """The properties behind the first broken one, folded where something is to be mended; and what was covered."""
     found = {
         verdict: [one for one in report.properties if one.verdict == verdict]
         for verdict in (BROKEN, NOT_EXERCISED, HOLDS)
     }
-    more = "".join(_broken(one) for one in found[BROKEN][1:])
+    more = "".join(_broken(one, file) for one in found[BROKEN][1:])
     asleep = "".join(_line(one, "?", "", one.message) for one in found[NOT_EXERCISED])
     held = "".join(_line(one, *SIGNS[HOLDS], one.claim) for one in found[HOLDS])
     if held and report.verdict != HOLDS:
         held = _folded(f"{len(found[HOLDS])} hold already", held)
     if more:
-        names = ", ".join(one.name for one in found[BROKEN][1:])
+        names = "; ".join(one.name for one in found[BROKEN][1:])
         more = _folded(f"{len(found[BROKEN]) - 1} more broken, perhaps for the same reason: {names}", more)
     return [more, asleep, held, *(_aside(said) for said in _covered(report))]
 
@@ -80,23 +81,23 @@ def _folded(name: str, body: str) -> str:
     return element("details", element("summary", escape(name)) + body)
 
 
-def _broken(one: Judged, drawing: str = "") -> str:
+def _broken(one: Judged, file: str, drawing: str = "") -> str:
     """What was asked, what happened, why that usually happens, its picture, and how to see it again."""
     told = [("asked", one.claim), ("what happened", one.message), ("likely cause", words.likely_cause(one))]
     rows = "".join(
-        element("div", f"{element('span', f'{name}:', cls='lk-aside')} {_prose(text)}") for name, text in told if text
+        element("div", f"{element('span', f'{name}:', cls='lk-aside')} {prose(text)}") for name, text in told if text
     )
-    how = element("span", "again in a terminal: ", cls="lk-aside") + escape(f"labkit replay '{one.token}'")
+    how = element("span", "again in a terminal: ", cls="lk-aside") + escape(words.replay(one.token, file))
     again = element("div", how, cls="lk-say") if one.token else ""
     name = element("b", escape(one.name))
     return element("div", f"{_sign(*SIGNS[BROKEN])}{name}{rows}{drawing}{again}", cls="lk-one")
 
 
 def _line(one: Judged, sign: str, cls: str, said: str) -> str:
-    return element("div", f"{_sign(sign, cls)}{element('b', escape(one.name))}: {_prose(said)}", cls="lk-one")
+    return element("div", f"{_sign(sign, cls)}{element('b', escape(one.name))}: {prose(said)}", cls="lk-one")
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Escaped, with what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 

@@ -73,9 +73,13 @@ def of_property(one: Judged, file: str = "") -> str:
         return f"{line}: {one.claim}"
     more = [f"{line}: {one.message}"]
     more += [f"        likely cause: {likely_cause(one)}"] if likely_cause(one) else []
-    answer = f" {shlex.quote(file)}" if file else ""
-    more += [f"        see it again: labkit replay '{one.token}'{answer}"] if one.token else []
+    more += [f"        see it again: {replay(one.token, file)}"] if one.token else []
     return "\n".join(more)
+
+
+def replay(token: str, file: str = "") -> str:
+    """The command that shows a run again, with the answer in `file`; "" for the notebook in the work folder."""
+    return f"labkit replay '{token}'" + (f" {shlex.quote(file)}" if file else "")
 
 
 def printed(report: CheckReport) -> list[str]:

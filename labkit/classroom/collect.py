@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,7 @@ def collect(folder: Path, assignments: Mapping[str, Iterable[str]]) -> Collected
     """Share out the files below `folder`; `assignments` maps the name of each released notebook to its exercises, since a file at the top ends in one."""
     known = {exercise.lower() for ids in assignments.values() for exercise in ids} | {Path(name).stem.lower() for name in assignments}
     found: dict[str, list[Path]] = {}
+    at_the_top: defaultdict[str, list[Path]] = defaultdict(list)
     strays: list[str] = []
     for entry in _entries(folder):
         path = Path(entry.path)
@@ -56,9 +58,11 @@ def collect(folder: Path, assignments: Mapping[str, Iterable[str]]) -> Collected
             strays += [_shown(other, folder) for other in told]
             strays += [f"{_shown(path, folder)}: {counted(len(files) - MOST_FILES, 'file')} too many"] if len(files) > MOST_FILES else []
         elif learner := _learner(path) if entry.is_file(follow_symlinks=False) else "":
-            found.setdefault(_name(learner), []).append(path)
+            at_the_top[_name(learner)].append(path)
         else:
             strays.append(_shown(path, folder))
+    for learner, files in at_the_top.items():
+        found.setdefault(learner, []).extend(sorted(files, key=_order))
     return Collected({learner: found[learner] for learner in sorted(found)}, strays)
 
 

@@ -35,7 +35,8 @@ class Entry:
     state: str = MISSING
     points: float = 0.0
     reason: str = NOTHING_CAME
-    rule: str = ""  # by which the answer was found in what was handed in
+    file: str = ""  # in which the answer was found
+    rule: str = ""  # by which it was found there
     public: str = ""  # the state of the public pass, "" where it was not run
     public_reason: str = ""
     report: CheckReport | None = None

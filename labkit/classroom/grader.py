@@ -49,13 +49,13 @@ def grade_learner(learner: str, files: Iterable[Path], assignments: Sequence[Ass
     row = expected(learner, assignments)
     files = list(files)
     submissions = _read(row, files)
-    _tell_unknown(row, files, assignments)
     spliced = {one.name: splice(one.book, submissions) for one in assignments}
     for found in spliced.values():
         row.flags += [flag for flag in found.flags if flag not in row.flags]
         for exercise, placed in found.answers.items():
             _settle(row.entries[exercise], placed, how)
         _tell_python(row, submissions, found)
+    _tell_unknown(row, files, assignments)
     _tell_unused(row, submissions, spliced)
     _run_notebooks(row, spliced, how)
     return row
@@ -66,7 +66,9 @@ def _tell_unknown(row: Row, files: Sequence[Path], assignments: Sequence[Assignm
     known = {"", *(one.lower() for one in row.entries), *(Path(one.name).stem.lower() for one in assignments)}
     for file in files:
         if (name := asked_for(file, row.learner)) not in known:
-            row.flags.append(Flag("unknown exercise", f"{shown(file)}: there is no exercise {printable(name)!r} in this course; was another one meant?"))
+            taken = ", ".join(entry.exercise for entry in row.entries.values() if entry.file == shown(file))
+            meant = f"its answer was taken for {taken}" if taken else "was another one meant?"
+            row.flags.append(Flag("unknown exercise", f"{shown(file)}: there is no exercise {printable(name)!r} in this course; {meant}"))
 
 
 def _tell_python(row: Row, submissions: Sequence[Submission], found: Spliced) -> None:
@@ -109,7 +111,7 @@ def _read(row: Row, files: Iterable[Path]) -> list[Submission]:
 
 def _settle(entry: Entry, placed: Placed, how: How) -> None:
     """Judge one answer, where there is one."""
-    entry.rule, entry.flags = placed.rule, list(placed.flags)
+    entry.file, entry.rule, entry.flags = placed.file, placed.rule, list(placed.flags)
     if placed.state == UNTOUCHED:
         entry.state, entry.reason = NOT_ATTEMPTED, "the answer is still the stub"
     if placed.state != ANSWERED or placed.source is None:

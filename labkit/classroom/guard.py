@@ -9,6 +9,7 @@ Not handled here: a kernel that lies about everything but the canary. Its word g
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import defaultdict
 from collections.abc import Generator, Iterator
@@ -40,6 +41,7 @@ from labkit.classroom.notebook import about
 from labkit.errors import LabkitError
 
 LONGEST_MESSAGE = 300
+NO_FILE = re.compile(r"\(\d+\.py, line (\d+)\)")  # the name that a cell has for Python
 PLAN = pytest.StashKey[dict[str, Any]]()
 KERNELS = pytest.StashKey[Kernels]()
 
@@ -140,7 +142,7 @@ class GuardedCell(IPyNbCell):  # type: ignore[misc]
                 self.parent.blocked = self.parent.blocked or f"cell {self.cell_num + 1} {WENT_WRONG[state]}"
             raise
         finally:
-            self.user_properties += [(STATE, state), (MESSAGE, printable(" ".join(message.split()))[:LONGEST_MESSAGE])]
+            self.user_properties += [(STATE, state), (MESSAGE, printable(NO_FILE.sub(r"(line \1)", " ".join(message.split())))[:LONGEST_MESSAGE])]
 
     def _run(self) -> None:
         if self.parent.blocked:

@@ -16,15 +16,17 @@ from statistics import fmean
 from labkit.checks import registry
 from labkit.checks.exercise import SQL
 from labkit.checks.judge import BROKEN, NOT_ATTEMPTED
-from labkit.checks.page import page
+from labkit.checks.page import page, prose
 from labkit.classroom.gradebook import MISSING, STATES, Entry, Gradebook, Row
 from labkit.classroom.nbval_run import FAILED, PASSED, TAMPERED
 from labkit.classroom.points import ABOUT, Share
+from labkit.classroom.submission import Flag
 from labkit.classroom.tables import ODD, number
 from labkit.faults.paint import element, escape
 from labkit.plural import counted
 
 MOST_MISCONCEPTIONS = 30
+TOLD = ("unreadable", "not used", "unknown exercise", "several answers", "other Python", "encoding", "misnamed")  # flags that a learner reads, too
 SHARED = (
     "What was not tested earns nothing yet, and that every call ends earns nothing by itself. "
     "What cannot be told while something else is broken is not counted."
@@ -38,7 +40,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.3rem .7rem;text-align:left;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top}
 th{white-space:nowrap}td{overflow-wrap:anywhere;min-width:2.5rem}td:first-child{min-width:7rem}td.n,th.n{text-align:right;white-space:nowrap;min-width:0}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto}.wide td:nth-child(2){overflow-wrap:normal}
 .aside{opacity:.75;font-size:.9rem}
 tbody tr:hover{background:rgba(128,128,128,.12)}
 a:focus-visible{outline:2px solid currentColor}
@@ -51,7 +53,12 @@ def learner(row: Row, book: Gradebook) -> bytes:
     head = element("h1", f"{escape(row.learner)}: {number(row.points)} of {row.most} points")
     parts = [_exercise(entry) for entry in row.entries.values()]
     about = element("p", escape(_graded_on(book, [row], but="seed")), cls="aside")  # who hands in again must not know it
-    return _document(f"{row.learner}: labkit", head + _overview(row) + "".join(parts) + about)
+    return _document(f"{row.learner}: labkit", head + _overview(row) + _told(row.flags) + "".join(parts) + about)
+
+
+def _told(flags: Sequence[Flag]) -> str:
+    """What became of the files, for whoever handed them in; a suspicion is for a person alone."""
+    return "".join(element("p", prose(flag.text)) for flag in flags if flag.kind in TOLD)
 
 
 def _overview(row: Row) -> str:
@@ -66,13 +73,15 @@ def _overview(row: Row) -> str:
 def _exercise(entry: Entry) -> str:
     title = registry.find(entry.exercise).title
     head = element("h2", f"{escape(entry.exercise)}: {escape(title)} ({_points(entry)})", id=entry.exercise)
-    body = page(entry.report, entry.picture, again=AGAIN) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
+    alone = entry.file if entry.file.endswith(".py") else ""  # a notebook is found in the work folder
+    body = page(entry.report, entry.picture, again=AGAIN, file=alone) if entry.report else element("p", escape(f"{_words(entry.state)}: {entry.reason}"))
     if entry.report and entry.state == TAMPERED:
         body = element("p", escape(f"tampered: {entry.reason}")) + body
     body += _shares(entry)
     if entry.public not in ("", PASSED):
-        body += element("p", escape(f"Run from top to bottom, your notebook {_words(entry.public)}: {entry.public_reason}"), cls="aside")
-    return head + body
+        body += element("p", prose(f"Run from top to bottom, the notebook with your answer {_words(entry.public)}: {entry.public_reason}"), cls="aside")
+    found = element("p", escape(f"The answer in {entry.file}."), cls="aside") if entry.file else ""
+    return head + found + _told(entry.flags) + body
 
 
 def _shares(entry: Entry) -> str:
@@ -149,7 +158,7 @@ def _misconceptions(book: Gradebook, links: Mapping[str, str]) -> str:
     if not found:
         return element("p", "None: no answer is broken.")
     rows = "".join(
-        element("tr", _td(str(count), cls="n") + _td(escape(exercise)) + _td(escape(diagnosis)) + _td(_some(names, links)))
+        element("tr", _td(str(count), cls="n") + _td(escape(exercise)) + _td(prose(diagnosis)) + _td(_some(names, links)))
         for count, exercise, diagnosis, names in found[:MOST_MISCONCEPTIONS]
     )
     head = "".join(element("th", one) for one in ("how often", "exercise", "what breaks first", "whose"))
@@ -176,7 +185,10 @@ def _odd(entry: Entry) -> list[str]:
 
 
 def _flags(book: Gradebook, links: Mapping[str, str]) -> str:
-    rows = [(_link(links[name], name), escape(exercise), escape(said)) for name, exercise, said in _flags_of(book)]
+    together: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, exercise, said in _flags_of(book):
+        together[name, said].append(exercise)
+    rows = [(_link(links[name], name), escape(", ".join(exercises)), prose(said)) for (name, said), exercises in together.items()]
     rows += [("", "", escape(f"fits nobody: {stray}")) for stray in book.strays]
     body = "".join(element("tr", "".join(map(_td, one))) for one in rows)
     head = element("tr", "".join(element("th", one) for one in ("learner", "exercise", "what was seen")))
@@ -187,7 +199,8 @@ def _graded_on(book: Gradebook, rows: Iterable[Row], but: str = "") -> str:
     how = {name: said for name, said in book.how.items() if name not in ("promises", but)}
     if "databases" in how:
         how["databases"] = _ran_on([(entry.exercise, entry.report.databases) for row in rows for entry in row.entries.values() if entry.report])
-    return "; ".join(f"{name}: {said}" for name, said in how.items()) + f". {book.how.get('promises', '')}"
+    promises = "" if but else f" {book.how.get('promises', '')}"
+    return "; ".join(f"{name}: {said}" for name, said in how.items()) + f".{promises}"
 
 
 def _ran_on(ran: Sequence[tuple[str, Sequence[str]]]) -> str:

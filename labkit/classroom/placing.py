@@ -235,7 +235,7 @@ def _told(best: Found, found: Sequence[Found], asked: Wanted, free: Fits) -> Fou
     different = {_words(one.source) for one in rivals} - {_words(best.source)}
     if different:
         taken = f"the one in cell {last.number} of {best.submission.name} was taken"
-        flags.append(Flag("copied", f"{asked.id}: {len(different) + 1} different answers; {taken}{_elsewhere(best, rivals)}"))
+        flags.append(Flag("several answers", f"{asked.id}: {len(different) + 1} different answers; {taken}{_elsewhere(best, rivals)}"))
     if len(best.cells) > 1:
         flags.append(Flag("split", f"{asked.id}: the answer was split over {len(best.cells)} cells, which were joined"))
     if last.kind != "code":

@@ -82,6 +82,13 @@ def test_what_lies_deeper_comes_first(tmp_path):
     assert collected(tmp_path)[0] == {"ann": ["ann/z/old/retry.ipynb", "ann/old/retry.ipynb", "ann/retry.ipynb"]}
 
 
+def test_a_second_download_at_the_top_comes_last(tmp_path):
+    """The same where the files of all learners lie side by side, and behind what lies in a folder of the learner's."""
+    names = ["ann__retry.ipynb", "ann__retry (2).ipynb", "ann__retry (10).ipynb"]
+    put(tmp_path, *reversed(names), "ann/retry (3).ipynb")
+    assert [path.name for path in collect(tmp_path, ASSIGNMENTS).learners["ann"]] == ["retry (3).ipynb", *names]
+
+
 def test_the_order_of_copies(tmp_path):
     """What programs call a second download or copy comes behind the first, the tenth behind the second: the last is the newest."""
     put(tmp_path, "a/retry (10).ipynb", "a/retry (2).ipynb", "a/retry.ipynb", "a/retry-Copy1.ipynb", "a/b.py", "a/retry2.py", "a/retry copy.ipynb")

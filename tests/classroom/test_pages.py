@@ -1,5 +1,7 @@
 """The gradebook's pages: what a learner and an instructor see, and nothing that acts or gives the check away."""
 
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 from labkit.checks.judge import BROKEN, HOLDS
@@ -104,3 +106,36 @@ def test_nothing_from_outside_acts():
 def test_a_class_without_learners_has_a_page():
     """A gradebook without a row is no error: the page says that there is nobody."""
     assert b"0 learners" in pages.of_class(book(), {})
+
+
+def test_a_learner_reads_what_became_of_the_files():
+    """What could not be read, was not used or was one of several is told to whoever handed it in, and which file the answer was taken from."""
+    made = example()
+    made.rows[1].flags = [Flag("unreadable", "not read: rest.zip: hand in notebooks"), Flag("namesakes", "another row is called ' bob'")]
+    entry = made.rows[1].entries["retry"]
+    entry.file, entry.flags = "retry.py", [Flag("several answers", "retry: 2 different answers")]
+    page = pages.learner(made.rows[1], made).decode()
+    for said in ("not read: rest.zip", "retry: 2 different answers", "The answer in retry.py."):
+        assert said in page
+    assert "another row" not in page
+
+
+def test_a_replay_names_the_file_that_stands_alone():
+    """A notebook is found in the work folder; a Python file must be named."""
+    made = example()
+    entry = made.rows[1].entries["retry"]
+    entry.report.properties[0] = replace(entry.report.properties[0], token="retry.four_attempts/memory:none")
+    for file, said in (("my retry.py", "labkit replay 'retry.four_attempts/memory:none' 'my retry.py'<"), ("retry.ipynb", "memory:none'<")):
+        entry.file = file
+        assert said in unescape(pages.learner(made.rows[1], made).decode())
+
+
+def test_one_thing_seen_often_is_one_line():
+    """What was seen of several exercises of one learner stands together; code in it looks like code."""
+    made = example()
+    for entry in made.rows[0].entries.values():
+        entry.public, entry.public_reason = "failed", "No module named `google`"
+    page = pages.of_class(made, links(made)).decode()
+    assert page.count("No module named") == 1
+    assert "<code>google</code>" in page
+    assert "retry, claim" in page

@@ -209,16 +209,16 @@ def begun_before(cells, place):
 
 MOVED = {
     notes_around: ("metadata", []),
-    begun_before: ("metadata", ["copied"]),
+    begun_before: ("metadata", ["several answers"]),
     into_the_check: ("name", []),
     the_function_below: ("name", []),
     to_the_end: ("name", []),
     fenced: ("anchor", ["not code"]),
     helper_in_the_setup: ("metadata", []),
     then_a_stub: ("metadata", []),
-    then_broken: ("metadata", ["copied"]),
-    then_a_draft: ("metadata", ["copied"]),
-    a_draft_before: ("anchor", ["copied"]),
+    then_broken: ("metadata", ["several answers"]),
+    then_a_draft: ("metadata", ["several answers"]),
+    a_draft_before: ("anchor", ["several answers"]),
     of_another: ("anchor", []),
     odd_metadata: ("anchor", []),
     checks_itself: ("metadata", []),
@@ -257,7 +257,7 @@ def test_the_second_download(books, found):
     older, newer = (edited(books["retry"], RETRY.replace("tries", word)) for word in ("older", "newer"))
     placed, flags = found("retry", {"retry.ipynb": older, "retry (1).ipynb": newer, "retry (2).ipynb": books["retry"]})
     assert "newer" in placed.source
-    assert flags == ["copied"]
+    assert flags == ["several answers"]
 
 
 @pytest.mark.parametrize(("name", "metadata"), [("retry.py", False), ("retry_final.py", False), ("retry_v2.ipynb", False), ("retry_v2.ipynb", True)])
@@ -266,7 +266,7 @@ def test_a_draft_in_another_file(books, found, name, metadata):
     final = edited(books["retry"], RETRY, (lambda cells, place: None) if metadata else stripped_of_metadata)
     placed, flags = found("retry", {"retry.ipynb": edited(books["retry"], DRAFT), name: RETRY if name.endswith(".py") else final})
     assert runs(placed, "retry")
-    assert (placed.file, placed.others, flags) == (name, {"retry.ipynb"}, ["copied"])
+    assert (placed.file, placed.others, flags) == (name, {"retry.ipynb"}, ["several answers"])
     assert placed.flags[0].text.endswith(f"of {name} was taken, not that in retry.ipynb")
 
 
@@ -278,7 +278,7 @@ def stripped_of_metadata(cells, place):
 def test_a_draft_that_nothing_says(books, found):
     """A file that defines the function without saying which exercise it answers is no rival of one that says it, but it is told."""
     placed, flags = found("retry", {"retry.ipynb": edited(books["retry"], RETRY), "zz.py": DRAFT.partition("\n")[2]})
-    assert (placed.file, placed.others, flags) == ("retry.ipynb", {"zz.py"}, ["copied"])
+    assert (placed.file, placed.others, flags) == ("retry.ipynb", {"zz.py"}, ["several answers"])
 
 
 def test_the_same_twice(books, found):

@@ -62,7 +62,7 @@ FOUND_BY = {
     "in a new notebook": "anchor",
 }
 TOLD = {
-    "answer copied": "copied",
+    "answer copied": "several answers",
     "split": "split",
     "retyped": "not code",
     "timed": "magics",
