@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -27,6 +28,8 @@ SPREAD = {  # what takes long, one test after the other, and shares nothing that
     "tests/checks/test_host.py",
     "tests/checks/test_kill.py",
     "tests/checks/test_mutants.py",
+    "tests/classroom/test_ended.py",
+    "tests/queue/test_model.py",
     "tests/queue/test_processes.py",
     "tests/saga/test_simulated.py",
     "tests/test_cli.py",
@@ -69,6 +72,13 @@ class Sharing(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
     return Sharing(config, log)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A new empty folder with a short name: a server's socket lies in it, and the address of one has room for a hundred bytes."""
+    with TemporaryDirectory(prefix="lk-") as place:
+        yield Path(place)
 
 
 @pytest.fixture

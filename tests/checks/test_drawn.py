@@ -168,8 +168,8 @@ def test_exercise_of_a_course_is_drawn_too(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(f"{own}EXERCISE = replace(ours, id='mine')\n")
     (tmp_path / "plain.py").write_text(f"{own}EXERCISE = replace(ours, id='plain', drawn=lambda rng: ())\n")
     monkeypatch.setenv(registry.FOLDER, str(tmp_path))
-    assert ["keys", "keys-drawn-3"] == [case.name for case in registry.find("mine", 3).cases]
-    assert ["keys"] == [case.name for case in registry.find("plain", 3).cases]
+    assert ["keys", "many", "keys-drawn-3"] == [case.name for case in registry.find("mine", 3).cases]
+    assert ["keys", "many"] == [case.name for case in registry.find("plain", 3).cases]
 
 
 def test_draws_of_two_exercises_differ():

@@ -78,7 +78,7 @@ def test_same_answer_same_words(tmp_path):
 def test_cases_without_a_database(tmp_path):
     """Cases that need no database are run once, apart from those that do."""
     source = "def effect_key(task_id, step):\n    return task_id + step\n"
-    assert ["keys"] == [
+    assert ["keys", "many"] == [
         word["covered"] for word in serve(source, "warmup", "", folder=tmp_path / "a") if "covered" in word
     ]
     assert [] == [word for word in serve(source, "warmup", "sqlite", folder=tmp_path / "b") if "covered" in word]

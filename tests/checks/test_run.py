@@ -25,7 +25,7 @@ def test_right_answer_holds():
     """A right answer holds, and its certificate says what was tried."""
     report = check(GOOD)
     assert (HOLDS, [], "") == (report.verdict, report.databases, report.message)
-    assert "1 schedule; none broken" == report.certificate
+    assert "2 schedules; none broken" == report.certificate
 
 
 ENDLESS = {
@@ -244,7 +244,9 @@ def effect_key(task_id, step, default=[]):
     effect_key.kept = 1
     return f'{task_id}:{step}' if fresh else ''
 """
-    assert HOLDS == check(source).verdict
+    first = check(source).first_broken  # the second case calls again and again in one process, and there all of it is kept
+    assert first is not None
+    assert first.token.startswith("warmup.many/")
 
 
 def test_files_do_not_litter(tmp_path, monkeypatch):

@@ -30,9 +30,9 @@ class Started:
 
     process = None
 
-    def __init__(self, folder):
+    def __init__(self, folder, cache):
         self.folder = folder
-        self.environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache"), MARK: str(folder)}
+        self.environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache), MARK: str(folder)}
 
     def start(self, place, *others):
         self.exercise, self.databases = ("claim", []) if place == "postgres" else ("backoff", ["--database", "sqlite"])
@@ -41,7 +41,9 @@ class Started:
         (self.folder / "endless").touch()
         told = os.open(self.folder / "told", os.O_RDWR)  # subtle: for writing too, so that nobody waits for a reader
         self.process = subprocess.Popen(self.command("report"), env=self.environment, stdout=-1, stderr=-1, text=True, start_new_session=True)
-        assert select.select([told], [], [], 120)[0]
+        ended = os.pidfd_open(self.process.pid)
+        assert select.select([told, ended], [], [], 120)[0] == [told]
+        os.close(ended)
         os.close(told)
 
     def _hand_in(self, condition, others):
@@ -89,12 +91,12 @@ def _left(mark):
 
 
 @pytest.fixture
-def started(tmp_path):
+def started(tmp_path, short_path):
     """Start a grader; whatever becomes of the test, it does not outlive it."""
     made = []
 
     def start(place, *others):
-        made.append(Started(tmp_path))
+        made.append(Started(tmp_path, short_path))
         made[0].start(place, *others)
         return made[0]
 

@@ -17,9 +17,9 @@ def runs(url):
     return (Path(make_url(url).query["host"]) / ".s.PGSQL.5432").exists()
 
 
-def test_the_last_one_stops_the_server(tmp_path, monkeypatch):
+def test_the_last_one_stops_the_server(short_path, monkeypatch):
     """Two hold the same server; a warden that is killed is replaced; when the last one lets go it does not run any more."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(short_path))
     one, other = Warden("box"), Warden("box")
     try:
         url = one.address()

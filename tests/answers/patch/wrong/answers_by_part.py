@@ -1,5 +1,5 @@
 # wrong: an answer that is a part of a question closes it
-# diagnosed: compares texts after changing them
+# diagnosed: an answer closes a question that it is only a part of
 def joined(old, new, key=lambda item: item):
     items = list(old)
     known = {key(item) for item in items}

@@ -1,5 +1,5 @@
 # wrong: tells artifacts apart by what is said of them
-# diagnosed: artifacts are not appended at the end
+# diagnosed: tells artifacts apart by something else than their artifact_id
 def joined(old, new, key=lambda item: item):
     items = list(old)
     known = {key(item) for item in items}

@@ -1,5 +1,5 @@
 # wrong: an empty question is not asked
-# diagnosed: compares texts after changing them
+# diagnosed: drops what is empty
 def joined(old, new, key=lambda item: item):
     items = list(old)
     known = {key(item) for item in items}

@@ -1,5 +1,5 @@
 # wrong: a key has one value: a new one is not taken
-# diagnosed: a new value takes the place of the old one
+# diagnosed: a key keeps its first value: a new one is dropped
 def joined(old, new, key=lambda item: item):
     items = list(old)
     known = {key(item) for item in items}

@@ -1,5 +1,5 @@
 # wrong: the new plan stands behind the old one
-# diagnosed: takes an empty plan for no plan
+# diagnosed: the plan is not replaced
 def joined(old, new, key=lambda item: item):
     items = list(old)
     known = {key(item) for item in items}
