@@ -13,11 +13,11 @@ export PYTHONDONTWRITEBYTECODE :=
 lab: .venv/all.stamp
 	$(BIN)/labkit lab work
 
-# Three workers for two processors: each waits now and then, for a child, a browser or a disk.
+# Four workers for two processors: each waits now and then, for a child, a browser or a disk.
 test: .venv/dev.stamp
 	@sh .ci/browser
 	$(BIN)/ruff check .
-	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 3 --dist loadfile $(NBVAL) tests $(BOOKS)"
+	@sh .ci/beside "$(BIN)/mypy" "$(BIN)/python -m pytest -n 4 --dist loadfile $(NBVAL) tests $(BOOKS)"
 
 # Runs every notebook again, stores it in the normal form and releases the exercises.
 notebooks: .venv/dev.stamp
