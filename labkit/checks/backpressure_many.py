@@ -19,7 +19,7 @@ from labkit.faults.escape import allowed
 from labkit.faults.process import Process
 from labkit.tables import create_tables, tasks
 
-MANY = 1000
+MANY = 500  # one run, in which nothing is heard of a slow answer: no more than a busy machine does in a second
 CLASH = "an id is too short: sooner or later it is one that another task has"
 
 

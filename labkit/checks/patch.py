@@ -65,6 +65,7 @@ ROWS: dict[str, Sequence[Row]] = {
     "facts": cases.FACTS,
     "known": cases.KNOWN,
     "values": cases.VALUES,
+    "apart": cases.APART,
     "plans": cases.PLANS,
     "asked": lists.ASKED,
     "answered": lists.ANSWERED,
@@ -74,9 +75,21 @@ ROWS: dict[str, Sequence[Row]] = {
 }
 
 
-def _same(name: str, claim: str, *names: str) -> Property:
+PARTS = (
+    "adds facts",
+    "a new value beside the old",
+    "a known fact once",
+    "replaces the plan",
+    "asks each question once",
+    "closes what is answered",
+    "each artifact once",
+    "each flag once",
+)
+
+
+def _same(name: str, claim: str, *names: str, unless: tuple[str, ...] = ()) -> Property:
     """These cases give the states that are written down."""
-    return Property(name, claim, rules.wanted_of_each, names, rules.applied)
+    return Property(name, claim, rules.wanted_of_each, names, rules.applied, unless=unless)
 
 
 EXERCISE = Exercise(
@@ -87,7 +100,7 @@ EXERCISE = Exercise(
     minutes=20,
     difficulty=2,
     points=8,
-    essential=("pure", "a known fact once", "twice is once"),
+    essential=("pure", "a known fact once", "a new value beside the old", "twice is once"),
     signatures={NAME: ("state", "patch")},
     shown=("facts:none",),
     cases=(
@@ -99,15 +112,16 @@ EXERCISE = Exercise(
     properties=(
         Property("pure", "the old state and the patch are what they were", rules.unchanged, tuple(ROWS), rules.applied),
         _same("adds facts", "new facts stand at the end, in the order of the patch", "facts"),
-        _same("a new value beside the old", "what was believed earlier stays to be seen, newest last", "values"),
-        _same("a known fact once", "the same key and value is not doubled, whatever its source", "known"),
+        _same("a new value beside the old", "a fact that differs in key or value stands beside it, newest last", "values", "apart", unless=PARTS[:1]),
+        _same("a known fact once", "the same key and value is not doubled, whatever its source", "known", unless=PARTS[:1]),
         _same("replaces the plan", "an empty plan too, and None leaves the old one", "plans"),
         _same("asks each question once", "new questions stand at the end", "asked"),
         _same("closes what is answered", "also what was asked in the same patch", "answered"),
         _same("each artifact once", "by its artifact_id; the one that is there stays", "artifacts"),
         _same("each flag once", "new flags stand at the end", "flags"),
-        _same("leaves the rest alone", "goal, constraints and budget are those of the old state", "whole"),
-        _same("long lists too", "hundreds of facts and questions", "many"),
+        Property("leaves the rest alone", "goal, constraints and budget are those of the old state", rules.rest_alone, tuple(ROWS), rules.applied),
+        _same("all parts at once", "no part of a patch gets in the way of another", "whole", unless=PARTS),
+        _same("long lists too", "hundreds of facts and questions", "many", unless=PARTS),
         Property(
             "twice is once",
             "a patch that comes again changes nothing more",
@@ -121,7 +135,7 @@ EXERCISE = Exercise(
             rules.each_afresh,
             ("several",),
             rules.applied,
-            unless=("a new value beside the old", "leaves the rest alone"),
+            unless=(*PARTS, "leaves the rest alone", "all parts at once"),
         ),
         exits_rule("exits"),
         ends(),

@@ -148,6 +148,20 @@ KNOWN = (
         {"facts": [pair("a", "1"), pair("a", "1"), Fact(key="a", value="1", source="other")]},
         {"known_facts": [DISK, HOST, pair("a", "1")]},
     ),
+)
+FIRST_STAYS = "a key keeps its first value: a new one is dropped"
+VALUES = (
+    row("a new value of a known key", FIRST_STAYS, {"facts": [FREED]}, {"known_facts": [DISK, HOST, FREED]}),
+    row(
+        "two new values of one key",
+        "keeps one new value for each key",
+        {"facts": [FREED, pair("disk", "12 %")]},
+        {"known_facts": [DISK, HOST, FREED, pair("disk", "12 %")]},
+    ),
+    _apart("one value under two keys", "compares values only", pair("from", "web1"), pair("to", "web1")),
+    _apart("key and value the other way round", "compares key and value in any order", pair("a", "b"), pair("b", "a")),
+)
+APART = (
     *(
         _apart(f"keys and values with {sep!r} inside", JOINED, pair(f"a{sep}b", "c"), pair("a", f"b{sep}c"))
         for sep in ("", ":", "=", " ", "|", "\x00")
@@ -164,25 +178,13 @@ KNOWN = (
         known_facts=[pair(f"a{sep}b", "c") for sep in RARER],
     ),
 )
-REPLACED = "a new value takes the place of the old one"
-VALUES = (
-    row("a new value of a known key", REPLACED, {"facts": [FREED]}, {"known_facts": [DISK, HOST, FREED]}),
-    row(
-        "two new values of one key",
-        "keeps one new value for each key",
-        {"facts": [FREED, pair("disk", "12 %")]},
-        {"known_facts": [DISK, HOST, FREED, pair("disk", "12 %")]},
-    ),
-    _apart("one value under two keys", "compares values only", pair("from", "web1"), pair("to", "web1")),
-    _apart("key and value the other way round", "compares key and value in any order", pair("a", "b"), pair("b", "a")),
-)
 TRUTH = "takes an empty plan for no plan"
 LENGTHY = [f"step {n}" for n in range(30)]
 PLANS = (
     row("no plan", NONE_IS_A_PLAN, {}, {}),
+    row("another plan", "the plan is not replaced", {"plan": ["rotate", "look"]}, {"plan": ["rotate", "look"]}),
     row("an empty plan", TRUTH, {"plan": []}, {"plan": []}),
     row("a plan of thirty steps", "the plan is cut to a length", {"plan": LENGTHY}, {"plan": LENGTHY}),
-    row("another plan", "the plan is not replaced", {"plan": ["rotate", "look"]}, {"plan": ["rotate", "look"]}),
     row(
         "a plan with a step twice",
         "changes the plan that it is given",
@@ -223,13 +225,18 @@ AFTER_NOTHING: dict[str, Any] = {
     "artifacts": [TAIL],
     "risk_flags": ["writes"],
 }
-LOST = "a field that no patch speaks of is lost"
 WHOLE = (
     row("an empty patch", "an empty patch changes something", {}, {}),
     row("a patch of everything", "one part of the patch gets in the way of another", ALL, AFTER_ALL),
-    row("a state with nothing but a goal", "fails on empty lists", ALL, AFTER_NOTHING, **NOTHING),
+    row("a state with nothing but a goal", "goes another way where a list of the old state is empty", ALL, AFTER_NOTHING, **NOTHING),
     row(
-        "limits of its own", LOST, ALL, AFTER_ALL, constraints=OWN_RULES, budget=OWN_BUDGET, goal=" A goal\n\U0001f642"
+        "limits of its own",
+        "goes another way under other limits",
+        ALL,
+        AFTER_ALL,
+        constraints=OWN_RULES,
+        budget=OWN_BUDGET,
+        goal=" A goal\n\U0001f642",
     ),
 )
 

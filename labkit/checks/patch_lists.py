@@ -29,13 +29,14 @@ ASKED = (
     ),
     row("questions in odd texts", EXACT, {"open_questions": ODD}, {"open_questions": [*OPEN, *ODD]}),
 )
+STAY_OPEN = "answered questions stay open"
 ANSWERED = (
     row(
-        "an answer", "answered questions stay open", {"answered": ["which logs?"]}, {"open_questions": ["until when?"]}
+        "an answer", STAY_OPEN, {"answered": ["which logs?"]}, {"open_questions": ["until when?"]}
     ),
     row(
         "all answers",
-        "answered questions stay open",
+        STAY_OPEN,
         {"answered": ["until when?", "which logs?"]},
         {"open_questions": []},
     ),
@@ -77,19 +78,29 @@ ANSWERED = (
         {"open_questions": ["which logs?"]},
         open_questions=["", "which logs?"],
     ),
+    row("answers that are like a question", EXACT, {"answered": ["Which logs?", "which logs? "]}, {}),
     row(
-        "answers that are like a question",
-        EXACT,
-        {"answered": ["Which logs?", "which logs? ", "logs", "which logs", ""]},
+        "answers that are a part of a question",
+        "an answer closes a question that it is only a part of",
+        {"answered": ["logs", "which logs", ""]},
         {},
     ),
 )
 NEWER = Artifact(artifact_id="log_1", type="logs", summary="a newer one", bytes=9, step="clean")
-TWIN = Artifact(artifact_id="Log_1", type="logs", summary="nginx errors", bytes=48_231, step="look")
+TWIN = LOG.model_copy(update={"artifact_id": "log_7"})
+CASED = Artifact(artifact_id="Log_1", type="text", summary="a twin in name", bytes=7, step="clean")
+ERRORS = Artifact(artifact_id="err_1", type="report", summary="what failed", bytes=64, step="rotate")
 NAMELESS = Artifact(artifact_id="", summary="no name", step="look")
 MADE = (
-    row("a new artifact", f"artifacts are {IN_ORDER}", {"artifacts": [TWIN, TAIL]}, {"artifacts": [LOG, TWIN, TAIL]}),
+    row("two new artifacts", f"artifacts are {IN_ORDER}", {"artifacts": [ERRORS, TAIL]}, {"artifacts": [LOG, ERRORS, TAIL]}),
     row("an artifact that is there", "an artifact that is there is added again", {"artifacts": [LOG]}, {}),
+    row(
+        "the same artifact under another artifact_id",
+        "tells artifacts apart by something else than their artifact_id",
+        {"artifacts": [TWIN]},
+        {"artifacts": [LOG, TWIN]},
+    ),
+    row("an artifact_id in upper case", EXACT, {"artifacts": [CASED]}, {"artifacts": [LOG, CASED]}),
     row(
         "another artifact under a known artifact_id",
         "an artifact with a known artifact_id is added or replaces the old one",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.checks.agent_values import afresh, as_wanted, differing, gave, is_model, rows_of, told, why_odd
+from labkit.checks.agent_values import afresh, as_wanted, differing, is_model, rows_of, told, why_odd
 from labkit.checks.exercise import Finding, Seen
-from labkit.checks.patch_cases import IN_ORDER, NONE_IS_A_PLAN, Row
+from labkit.checks.patch_cases import EMPTY_TEXT, EXACT, IN_ORDER, LONG, NONE_IS_A_PLAN, Row
+from labkit.checks.patch_lists import STAY_OPEN
 from labkit.faults.outcome import cut
 from labkit.plural import counted
 
@@ -20,6 +21,8 @@ IN_THE_PATCH = {
     **{name: name for name in ("open_questions", "artifacts", "risk_flags")},
 }
 SECTIONS = {name: MODELS.get(name, "") for name in IN_THE_PATCH}  # the lists of a state, and what they hold
+REST = ("goal", "constraints", "budget")  # of a state, that no patch speaks of
+REPLACED = "a new value takes the place of the old one"
 MOST_SHOWN = 6  # items of a list in a message
 
 
@@ -40,7 +43,23 @@ def _off(row: Row, ended: dict[str, Any]) -> Finding | None:
     return Finding(said, _which(row, name, got[name], wanted[name]))
 
 
-applied = gave("AgentState")
+def rest_alone(seen: Seen, facts: dict[str, Any]) -> Finding | None:
+    """Goal, constraints and budget are those of the old state. What else became of a row is no matter here."""
+    for row, came in rows_of(seen, facts):
+        got, old = came["ended"].get("value"), told(row.state)
+        wrong = [name for name in REST if got[name] != old[name]] if is_model(got, "AgentState") else []
+        if wrong:
+            name = wrong[0]
+            said = f"{row.says}: {name} {_is(got[name])}, and not {_shown(old[name])}"
+            return Finding(said, f"changes {name}, of which the patch does not speak")
+    return None
+
+
+def applied(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether at least one call gave a state, and another one than the old: who never applies a patch shows nothing."""
+    return any(is_model(came["ended"].get("value"), "AgentState") and came["ended"]["value"] != told(row.state) for row, came in rows_of(seen, facts))
+
+
 wanted_of_each = as_wanted(_off, "a state")
 each_afresh = afresh(wanted_of_each)
 
@@ -57,9 +76,32 @@ def _which(row: Row, name: str, got: Any, wanted: Any) -> str:
     if row.why.endswith(IN_ORDER) and sorted(map(repr, got)) != sorted(map(repr, wanted)):
         if not any(item in got for item in old):
             return f"{name} of the patch replaces the old one instead of being added"
-        return f"{name} of the patch is not applied" if got == old else row.why
+        if got == old:
+            return f"{name} of the patch is not applied"
+        if len(got) < len(wanted) and all(item in got for item in old):
+            return f"only a part of {name} of the patch is applied"
+    shown = _shown_by_the_items(row, name, got, wanted)
+    if shown:
+        return shown
     moved = name != "plan" and sorted(map(repr, got)) == sorted(map(repr, wanted)) and not row.why.endswith(IN_ORDER)
     return f"what is there already in {name} does not keep its place" if moved else row.why
+
+
+def _shown_by_the_items(row: Row, name: str, got: list[Any], wanted: list[Any]) -> str:
+    """What the items themselves show, whatever the row is there for; "" where they show nothing."""
+    if row.why == LONG:
+        return ""
+    if name == "known_facts":
+        there = {(item["key"], item["value"]) for item in got}
+        lost = [fact.key for fact in row.state.known_facts if (fact.key, fact.value) not in there]
+        if lost:
+            return REPLACED if any(key == lost[0] for key, _ in there) else "a fact that is known is lost"
+    missing = [item for item in wanted if item not in got]
+    if row.why == STAY_OPEN and not any(text in got for text in row.patch.answered):
+        return "an answer closes other questions too" if missing else row.why
+    if row.why == EXACT and "" in missing and not any(text.strip() for text in missing):
+        return EMPTY_TEXT
+    return ""
 
 
 def _keys(items: list[dict[str, Any]]) -> list[Any]:

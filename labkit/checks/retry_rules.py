@@ -40,6 +40,11 @@ def asked_for_nothing(seen: Seen, facts: dict[str, Any]) -> bool:
     return seen.end.last.how == "returned" and any(calls for _, calls, _ in seen.end.last.value)
 
 
+def reached_a_result(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether fn was called again after a failure, up to what it is asked about."""
+    return any(calls >= wanted > 1 for _, wanted, calls, *_ in seen.end.last.value or ())
+
+
 def exhausted(seen: Seen, facts: dict[str, Any]) -> bool:
     """Whether each call that was allowed was made, and failed with what is worth another try."""
     tries = _tries(seen)
@@ -147,6 +152,8 @@ def any_result(seen: Seen, facts: dict[str, Any]) -> Finding | None:
             given = how if how != "returned" else "returned it" if same else "returned something else"
             said = f"fn returned {value}{after} at call {wanted}; it was called {counted(calls, 'time')}, and the call {given}"
             lost = (calls, how) == (wanted, "returned")
+            if calls < wanted:
+                return Finding(said, "gives up before a result comes")
             return Finding(said, f"a {odd} is lost, or another one comes out" if lost else f"takes a {odd} for a failure")
     return None
 

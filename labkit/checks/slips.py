@@ -12,7 +12,7 @@ from typing import Any
 
 from labkit.checks.exercise import Finding, Seen
 
-SLIPS = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})  # no workload raises any of these
+SLIPS = frozenset({"NameError", "UnboundLocalError", "AttributeError", "FrozenInstanceError", "TypeError"})  # no workload raises any of these
 OWN_ERROR = "raises an error of its own"
 REFUSED = "an answer may not use"  # how what the limits refuse begins (see `limits`)
 DOOMED = {

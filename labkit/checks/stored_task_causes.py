@@ -9,6 +9,7 @@ from typing import Any
 
 from labkit.checks.exercise import Seen
 
+UNSAVED = "running is not saved before the work"
 FIELDS_OF_A_NEW_TASK: dict[str, Any] = {"priority": 0, "idempotency_key": None}
 
 
@@ -19,6 +20,8 @@ def _worked(seen: Seen) -> bool:
 
 def no_work(seen: Seen, facts: dict[str, Any]) -> str:
     """Why the last process did not call the work, by the state in which it found the task and the one in which it left it."""
+    if seen.end.last.how in ("endless", "hung"):
+        return "never ends"
     left = seen.end.tasks.get(facts["id"], {}).get("state", "")
     found = left if "+crash" in seen.end.token else facts["start"]  # subtle: what a dead process had stored is what stands there still
     if left == "completed":
@@ -40,7 +43,9 @@ def not_completed(seen: Seen, facts: dict[str, Any], stored: dict[str, Any]) -> 
     return "the end of the work is not stored"
 
 
-def other_result(stored: dict[str, Any], facts: dict[str, Any]) -> str:
+def other_result(seen: Seen, facts: dict[str, Any], stored: dict[str, Any]) -> str:
+    if not _worked(seen):
+        return no_work(seen, facts)
     if not facts["result"]:
         return "a falsy result is taken for no result"
     if stored["result"] == facts["fields"].get("result"):
@@ -49,9 +54,13 @@ def other_result(stored: dict[str, Any], facts: dict[str, Any]) -> str:
     return "the result is stored in part only" if cut else "the result is lost, or made up"
 
 
-def raised_by_itself(bases: list[str], facts: dict[str, Any]) -> str:
+def raised_by_itself(seen: Seen, facts: dict[str, Any]) -> str:
+    """Why the last process raised an error, where nothing was in its way."""
+    bases, left = seen.end.last.error["bases"], seen.end.tasks.get(facts["id"], {}).get("state", "")
     if "StaleTask" in bases:
         return "does not go on with the version that save returned"
+    if "InvalidTransition" in bases and _worked(seen) and left == facts["start"] != "running":
+        return UNSAVED
     if "InvalidTransition" in bases:
         return "goes a way that the transition table forbids"
     return "fails on its own" if facts["input"] else f"refuses an input that is falsy, or a task found {facts['start']}"

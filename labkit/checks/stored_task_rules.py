@@ -33,7 +33,7 @@ def _once(seen: Seen, facts: dict[str, Any]) -> Finding | None:
 
 def _never_done(seen: Seen, facts: dict[str, Any]) -> Finding:
     last = seen.end.last
-    why = causes.raised_by_itself(last.error["bases"], facts) if last.how == "raised" else causes.no_work(seen, facts)
+    why = causes.raised_by_itself(seen, facts) if last.how == "raised" else causes.no_work(seen, facts)
     return Finding(f"the work was never done; the call {last}", why)
 
 
@@ -42,13 +42,13 @@ def _ended(seen: Seen, facts: dict[str, Any]) -> Finding | None:
         return None
     stored, wanted, last = seen.end.tasks.get(facts["id"]), facts["result"], seen.end.last
     if last.how == "raised":
-        return Finding(f"nothing was in the way, and the call {last}", causes.raised_by_itself(last.error["bases"], facts))
+        return Finding(f"nothing was in the way, and the call {last}", causes.raised_by_itself(seen, facts))
     if stored is None:
         return Finding("at the end the task is not stored at all", "deletes the task")
     if stored["state"] != "completed":
         return Finding(f"at the end the task is {stored['state']}, not completed", causes.not_completed(seen, facts, stored))
     if stored["result"] != wanted:
-        return Finding(f"the stored result is {_brief(stored['result'])}, work returned {_brief(wanted)}", causes.other_result(stored, facts))
+        return Finding(f"the stored result is {_brief(stored['result'])}, work returned {_brief(wanted)}", causes.other_result(seen, facts, stored))
     differs = same_task(last.value, stored) if last.how == "returned" else str(last)
     return Finding(differs, "does not hand back what is stored") if differs else None
 
@@ -97,9 +97,14 @@ def _running_first(seen: Seen, facts: dict[str, Any]) -> Finding | None:
     ours = seen.end.effects and seen.end.effects[-1].by == seen.end.last.process
     if crashed(seen, facts) and ours and stored and stored["state"] not in ("running", "completed"):
         return Finding(
-            f"while the work was done the task was stored as {stored['state']}", "running is not saved before the work"
+            f"while the work was done the task was stored as {stored['state']}", causes.UNSAVED
         )
     return None
+
+
+def _asked(seen: Seen, facts: dict[str, Any]) -> bool:
+    """Whether the work was called at all."""
+    return any(note.label == "work" for note in seen.end.notes)
 
 
 def _input(seen: Seen, facts: dict[str, Any]) -> Finding | None:
@@ -177,15 +182,19 @@ def work_properties(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Pro
 
 
 def _when_work_succeeds(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple[Property, ...]:
+    """What an undisturbed run shows is told before what only a crash shows."""
     return (
         ends(),
+        Property(
+            "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
+        ),
         Property("effect once", "after any crash the effect is there once", _once, ended),
         Property(
             "work is asked rightly",
             "work gets the task's input, and the task id as key",
             _input,
             ended,
-            lambda seen, facts: bool(seen.end.notes),
+            _asked,
         ),
         Property("running is saved", "running is saved before the work", _running_first, swept, crashed),
         Property(
@@ -202,9 +211,6 @@ def _when_work_succeeds(swept: tuple[str, ...], ended: tuple[str, ...]) -> tuple
             leaves,
             LEAVING,
             told,
-        ),
-        Property(
-            "ends completed", "the task ends completed, with the result of the work, and is returned", _ended, ended
         ),
         Property("fields stay", "all else that the task holds stays as it was", _kept, (*ended, "work_fails"), _written),
     )

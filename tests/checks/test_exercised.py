@@ -35,6 +35,28 @@ def test_nothing_holds_that_nothing_exercised(asked, body, may_hold):
     assert {one.name for one in report.properties if one.verdict == HOLDS} <= may_hold
 
 
+ASKS = "while True:\n        with engine.begin() as connection:\n            connection.exec_driver_sql('SELECT count(*) FROM tasks')"
+ENDLESS = {  # calls out again and again, and never comes to what was asked
+    "retry": "while True:\n        clock.sleep(1)",
+    "idempotency": "while store.get(task_id):\n        pass",
+    "deadline": "while True:\n        clock.sleep(1)",
+    "resume": "while store.get(task_id):\n        pass",
+    "claim": ASKS,
+    "lease": ASKS,
+    "backpressure": ASKS,
+    "saga": "while True:\n        log.append(event='waits')",
+    "deploy_saga": "while True:\n        cloud.check_disk(app)",
+}
+
+
+@pytest.mark.parametrize(("asked", "body"), ENDLESS.items(), ids=ENDLESS)
+def test_nothing_holds_of_an_endless_answer(asked, body):
+    """Of an answer that never comes to an end no property holds."""
+    report = run_check(asked, answer(registry.find(asked), body), databases=("sqlite",))
+    assert ("ends", BROKEN) in [(one.name, one.verdict) for one in report.properties]
+    assert [] == [one.name for one in report.properties if one.verdict == HOLDS]
+
+
 @pytest.mark.parametrize("asked", registry.IDS)
 def test_error_of_its_own_is_told_once(asked):
     """A misspelt name is told once for each line that it stands in, with that line, and no likely cause is made up."""

@@ -1,0 +1,23 @@
+# wrong: an artifact that is larger than the budget is dropped
+# diagnosed: goes another way under other limits
+def joined(old, new, key=lambda item: item):
+    items = list(old)
+    known = {key(item) for item in items}
+    for item in new:
+        if key(item) not in known:
+            known.add(key(item))
+            items.append(item)
+    return items
+
+
+def apply_patch(state, patch):
+    after = state.model_copy(deep=True)
+    after.known_facts = joined(state.known_facts, patch.facts, lambda fact: (fact.key, fact.value))
+    if patch.plan is not None:
+        after.plan = list(patch.plan)
+    asked = joined(state.open_questions, patch.open_questions)
+    after.open_questions = [question for question in asked if question not in patch.answered]
+    after.artifacts = joined(state.artifacts, patch.artifacts, lambda artifact: artifact.artifact_id)
+    after.risk_flags = joined(state.risk_flags, patch.risk_flags)
+    after.artifacts = [a for a in after.artifacts if a in state.artifacts or a.bytes <= state.budget.max_artifact_bytes_in_context]
+    return after

@@ -1,0 +1,16 @@
+# wrong: tries again at once
+# diagnosed: does not wait on the clock that it was given
+from labkit import RetriesExhausted, TerminalError
+
+
+def execute_with_retry(fn, max_attempts, clock):
+    if max_attempts < 1:
+        raise ValueError("at least one attempt")
+    for attempt in range(max_attempts):
+        try:
+            return fn()
+        except TerminalError:
+            raise
+        except Exception as error:
+            if attempt == max_attempts - 1:
+                raise RetriesExhausted(attempts=max_attempts) from error
