@@ -2,8 +2,8 @@
 
 A right answer earns all points. Of any other the properties that hold earn theirs: half of the points are for what the exercise is about (its `essential`
 properties), in equal shares, and half for all the others. An exercise that names nothing as essential shares all its points alike. What was not tested earns
-nothing, and so does coming to an end: so does an answer without a single statement. What cannot be told while something else is broken does not count: that is
-lost already.
+nothing. To come to an end earns nothing, since an answer without a single statement does; not to come to one costs a share. What cannot be told while
+something else is broken does not count: that is lost already.
 
 Not handled here: what holds (see `checks.judge`), and answers that reached for their judge (see `gradebook`).
 """
@@ -39,7 +39,7 @@ def shares(report: CheckReport, most: int) -> list[Share]:
     if report.verdict == HOLDS:
         return []
     essential = registry.find(report.exercise).essential
-    worth = [one for one in report.properties if one.name != FREE and not one.message.startswith(FOLLOWS)]
+    worth = [one for one in report.properties if (one.name != FREE or one.verdict != HOLDS) and not one.message.startswith(FOLLOWS)]
     about, others = [one for one in worth if one.name in essential], [one for one in worth if one.name not in essential]
     if not (about and others):
         return [_share(ALL, most, worth)] if worth else []
