@@ -17,7 +17,7 @@ DISK, HOST, FREED = (
     Fact(key="host", value="web1"),
     Fact(key="disk", value="41 %"),
 )
-LOG = Artifact(artifact_id="log_1", type="logs", summary="nginx errors", bytes=48_231, step="look")
+LOG = Artifact(artifact_id="log_1", type="logs", summary="nginx errors", bytes=4_231, step="look")
 OLD: dict[str, Any] = {
     "goal": "free the disk",
     "plan": ["look", "clean"],
