@@ -16,7 +16,6 @@ import atexit
 import os
 import warnings
 from contextlib import suppress
-from os import getpid
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -52,9 +51,9 @@ def server_url() -> URL:
     if named:
         return _named_server(named)
     with _guard:
-        if getpid() not in _embedded:
-            _embedded[getpid()] = _start_embedded()
-        return _embedded[getpid()]
+        if os.getpid() not in _embedded:
+            _embedded[os.getpid()] = _start_embedded()
+        return _embedded[os.getpid()]
 
 
 class FreshDatabase:
@@ -131,7 +130,7 @@ def _keeper(server: URL) -> psycopg.Connection[Any]:
 
 
 def _place(server: URL) -> tuple[int, str]:
-    return getpid(), server.render_as_string()
+    return os.getpid(), server.render_as_string()
 
 
 def _lock(keeper: psycopg.Connection[Any], name: str) -> None:
@@ -237,7 +236,7 @@ def _start_in(cache: Path) -> str:
 
 def _leave(server: Any) -> None:
     """Be no user of the server any more; the last one stops it. At the exit of a process nobody can mend what goes wrong with it."""
-    for place in [place for place in _keepers if place[0] == getpid()]:
+    for place in [place for place in _keepers if place[0] == os.getpid()]:
         _keepers.pop(place).close()
     with suppress(Exception):
         server._cleanup()
@@ -261,7 +260,7 @@ def _forget_dead_users(users: Any) -> None:
     """The last user to leave stops the server; one that was killed never leaves, and must not keep it running for ever."""
     import psutil
 
-    users.put([user for user in {*users.get_and_add(getpid()), getpid()} if psutil.pid_exists(user)])
+    users.put([user for user in {*users.get_and_add(os.getpid()), os.getpid()} if psutil.pid_exists(user)])
 
 
 class _runtime_folder:

@@ -181,7 +181,7 @@ EXERCISE = Exercise(
     drawn=_drawn,
     properties=(
         Property("each is its own", "two submits without a key are two tasks", rules.own, ONE, rules.stored_some),
-        Property("never clashes", "of a thousand tasks each has an id of its own", many.no_clash, ("very_many",), many.accepted),
+        Property("never clashes", "of very many tasks each has an id of its own", many.no_clash, ("very_many",), many.accepted),
         Property("accepts", "a task is stored and its id returned", rules.accepts, ONE, rules.stored_some),
         Property(
             "stores it whole",

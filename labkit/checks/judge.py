@@ -28,6 +28,7 @@ TOO_SLOW = "too slow"
 NOT_FAR_ENOUGH = "no run came far enough to test this"
 FOLLOWS = "cannot be told while this is broken"
 LEFT_OUT = "not tested yet, since something else is broken"
+Worst = tuple[tuple[int, ...], Finding, str]  # how simple a run is that breaks a property (the least is the simplest), what it shows, its token
 
 
 def never_ends(case: str, where: str) -> str:
@@ -57,9 +58,9 @@ class Jury:
 
     exercise: Exercise
     place: Callable[[int], str] | None = None
-    worst: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)
+    worst: dict[str, Worst] = field(default_factory=dict)
     exercised: set[str] = field(default_factory=set)
-    slipped: dict[str, tuple[tuple[int, ...], Finding, str]] = field(default_factory=dict)  # errors of the answer's own that a property has nothing against
+    slipped: dict[str, Worst] = field(default_factory=dict)  # errors of the answer's own that a property has nothing against
     cases: set[str] = field(default_factory=set)  # of which a run was heard
     heard: int = 0
     cut: str = ""  # why not everything was heard
@@ -126,13 +127,12 @@ class Jury:
         Where no property has anything against it, it breaks the first that nothing else was seen of.
         """
         told = {found.message for _, found, _ in self.worst.values()}
-        self.slipped = {name: one for name, one in self.slipped.items() if name not in self.exercised and one[1].message not in told}
-        slips: set[str] = set()
-        return [self._verdict(prop, slips) for prop in self.exercise.properties]
+        alone = {name: one for name, one in self.slipped.items() if name not in self.exercised and one[1].message not in told}
+        worst, slips = alone | self.worst, set[str]()
+        return [self._verdict(prop, worst.get(prop.name), slips) for prop in self.exercise.properties]
 
-    def _verdict(self, prop: Property, slips: set[str]) -> Judged:
+    def _verdict(self, prop: Property, worst: Worst | None, slips: set[str]) -> Judged:
         deeper = next((name for name in prop.unless if name in self.worst), None)
-        worst = self.worst.get(prop.name) or self.slipped.get(prop.name)
         if worst is not None and deeper is not None:
             return Judged(prop.name, NOT_EXERCISED, f"{FOLLOWS}: {deeper}", claim=prop.claim)
         if worst is not None:

@@ -6,10 +6,10 @@ Not handled here: real time. Whoever listens to the child ends it when it falls 
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from os import getpid  # subtle: by this name it stays what it is, whatever number an answer is told (see `elsewhere`)
 from typing import Any
 
 MEMORY = 2 << 30  # bytes
@@ -31,7 +31,6 @@ STARTS = frozenset(
     }
 )
 MOST_OUTPUT = 10_000  # characters that an answer may print before we stop listening
-_getpid = os.getpid  # whatever number an answer is told (see `elsewhere`)
 
 
 class Capped(io.TextIOBase):
@@ -76,7 +75,7 @@ def set_limits(resource: Any) -> None:
 
 def _no_processes(event: str, arguments: tuple[Any, ...]) -> None:
     """An audit hook: an answer starts no process and kills none but its own. It cannot be taken off again."""
-    if event in STARTS or (event in ("os.kill", "os.killpg") and arguments[0] != _getpid()):
+    if event in STARTS or (event in ("os.kill", "os.killpg") and arguments[0] != getpid()):
         raise PermissionError(f"an answer may not use {event}")
 
 

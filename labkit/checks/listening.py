@@ -21,6 +21,7 @@ from labkit.checks.whereabouts import ask, in_words
 from labkit.clock import SystemClock
 from labkit.faults.child import SIGXCPU, Overtime
 from labkit.faults.nursery import Nursery
+from labkit.faults.schedule import Schedule, Token
 from labkit.plural import counted
 
 
@@ -67,7 +68,9 @@ class Heard:
             return ""
         case, nth = self.exercise.case(self.case), self.ended
         schedules = case.schedules if case.engine == "once" else ("none",) if case.engine == "sweep" else ()
-        return f"{self.exercise.id}.{case.name}/{kind_of(case, self.database)}:{schedules[nth]}" if nth < len(schedules) else ""
+        if nth >= len(schedules):
+            return ""
+        return str(Token(f"{self.exercise.id}.{case.name}", kind_of(case, self.database), Schedule.parse(schedules[nth])))
 
     @property
     def over(self) -> bool:

@@ -9,6 +9,7 @@ Not handled here: the class (see `grade`), what points are given for (see `grade
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,7 +77,7 @@ def _tell_python(row: Row, submissions: Sequence[Submission], found: Spliced) ->
     versions = {one.name: one.python for one in submissions}
     for exercise, placed in found.answers.items():
         entry, version = row.entries[exercise], versions.get(placed.file, "")
-        if NOT_PARSED in entry.reason and _parts(version) > _parts(PYTHON):
+        if NOT_PARSED in entry.reason and _parts(version) > sys.version_info[:2]:
             said = f"{printable(placed.file)} was run with Python {printable(version)[:20]} and is graded with {PYTHON}, which does not understand it"
             entry.flags.append(Flag("other Python", said))
 

@@ -20,11 +20,10 @@ from labkit.classroom import assignments
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.normalise import normalise
 from labkit.classroom.notebook import Notebook, dump, load, text
-from labkit.classroom.release import MANIFEST, release_all
+from labkit.classroom.release import MANIFEST, MASTERS, RELEASE, release_all
 from labkit.errors import UsageError
 from labkit.plural import counted
 
-MASTERS, RELEASE = "solutions", "exercises"
 CORPUS = ("tests/answers", "answers")
 LEAST = {"right": 3, "wrong": 6}
 DIAGNOSED = "# diagnosed:"

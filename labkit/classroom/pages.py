@@ -52,7 +52,7 @@ def learner(row: Row, book: Gradebook) -> bytes:
     """What one learner gets back."""
     head = element("h1", f"{escape(row.learner)}: {number(row.points)} of {row.most} points")
     parts = [_exercise(entry) for entry in row.entries.values()]
-    about = element("p", escape(_graded_on(book, [row], but="seed")), cls="aside")  # who hands in again must not know it
+    about = element("p", escape(_graded_on(book, [row], but=("seed", "promises"))), cls="aside")  # who hands in again must not know the seed
     return _document(f"{row.learner}: labkit", head + _overview(row) + _told(row.flags) + "".join(parts) + about)
 
 
@@ -195,12 +195,12 @@ def _flags(book: Gradebook, links: Mapping[str, str]) -> str:
     return element("div", element("table", element("thead", head) + element("tbody", body)), cls="wide")
 
 
-def _graded_on(book: Gradebook, rows: Iterable[Row], but: str = "") -> str:
-    how = {name: said for name, said in book.how.items() if name not in ("promises", but)}
+def _graded_on(book: Gradebook, rows: Iterable[Row], but: Sequence[str] = ()) -> str:
+    how = {name: said for name, said in book.how.items() if name not in but}
+    promises = how.pop("promises", "")
     if "databases" in how:
         how["databases"] = _ran_on([(entry.exercise, entry.report.databases) for row in rows for entry in row.entries.values() if entry.report])
-    promises = "" if but else f" {book.how.get('promises', '')}"
-    return "; ".join(f"{name}: {said}" for name, said in how.items()) + f".{promises}"
+    return f"{'; '.join(f'{name}: {said}' for name, said in how.items())}. {promises}".rstrip()
 
 
 def _ran_on(ran: Sequence[tuple[str, Sequence[str]]]) -> str:

@@ -13,9 +13,9 @@ from tempfile import TemporaryFile
 
 from labkit.classroom.assignments import Assignment
 from labkit.classroom.collect import Collected, collect
+from labkit.classroom.release import MASTERS, RELEASE
 from labkit.errors import UsageError
 
-COURSE = {"exercises", "solutions"}  # its folders, as `release` and `lint` have them
 LEARNERS = "learners"  # the folder of their pages
 FILES = ("index.html", "grades.csv", "details.jsonl", "junit.xml", "timing.json")  # of the report, beside these
 LAYOUT = "name the folder that holds <learner>/... or <learner>__<exercise>.ipynb for each learner"
@@ -47,7 +47,7 @@ def returned(folder: Path, masters: Path, given: Sequence[Assignment]) -> Collec
 def _is_course(folder: Path, given: Sequence[Assignment]) -> bool:
     """Whether it holds a course, or what was handed out, each notebook where the release has it: a learner's lies one folder deeper."""
     here = {path.name for path in folder.iterdir() if path.is_dir()}
-    return here >= COURSE or any((folder / one.name).is_file() for one in given if len(PurePath(one.name).parts) > 1)
+    return here >= {MASTERS, RELEASE} or any((folder / one.name).is_file() for one in given if len(PurePath(one.name).parts) > 1)
 
 
 def ready(out: Path) -> None:

@@ -24,6 +24,7 @@ from labkit.errors import UsageError
 
 ROLES = ("solution", "check", "setup", "prose", "canary")
 SCHEMA = 1
+MASTERS, RELEASE = "solutions", "exercises"  # the folders of a course
 MANIFEST = "manifest.json"
 
 
@@ -171,7 +172,7 @@ def _sha256(data: bytes) -> str:
 
 def command(masters: Path, out: Path | None = None, *, check: bool = False) -> int:
     """`labkit release`: write what changed and remove what lost its master; with `check` only say so and return 1."""
-    target = out or masters.resolve().parent / "exercises"
+    target = out or masters.resolve().parent / RELEASE
     if target.resolve().is_relative_to(masters.resolve()) or masters.resolve().is_relative_to(target.resolve()):
         raise UsageError("the release must not lie in the folder of the masters, nor the other way round")
     files = release_all(masters)

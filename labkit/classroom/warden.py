@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import subprocess
 import sys
 from contextlib import suppress
 from threading import Lock
 
 from labkit.errors import PostgresUnavailable
-from labkit.faults.nursery import module_path
+from labkit.faults.nursery import environment
 
 
 class Warden:
@@ -48,7 +47,7 @@ class Warden:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(module_path())},
+                env=environment(),
                 start_new_session=True,
             )
             atexit.register(self.close)

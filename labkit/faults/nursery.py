@@ -112,7 +112,7 @@ class Nursery:
             [*PROGRAM, "--once"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_environment(),
+            env=environment(),
             start_new_session=True,
         )
         assert started.stdin is not None
@@ -131,7 +131,7 @@ class Nursery:
                 fd = theirs.fileno()
                 command = [*PROGRAM, str(fd), "--reuse" if self.reuse else "--once-each", json.dumps(self.entrance), *self.preload]
                 self._parent = subprocess.Popen(
-                    command, pass_fds=[fd], stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True
+                    command, pass_fds=[fd], stdin=subprocess.DEVNULL, env=environment(), start_new_session=True
                 )
             self._wire, self._answers = ours, ours.makefile("rb")
             atexit.register(self.close)
@@ -193,7 +193,7 @@ class Lent:
         return 0
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """A child finds the modules that we find."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(module_path()), "PYTHONHASHSEED": HASH_SEED}
 
